@@ -15,7 +15,7 @@
 #define MOST_LINKS   40 /* symbolic links that are followed from one to the next, as by the kernel */
 
 struct IoFile {
-    int fd;
+    int fd, folder; /* folder: of a file of io_append, the folder that it was opened in, or -1 */
     char *path;
     char *buffer; /* `used` of BUFFER_BYTES bytes wait to be written */
     size_t used;
@@ -95,7 +95,7 @@ static IoFile *file_of(int fd, const char *path, GError **error)
     }
     IoFile *file = g_new(IoFile, 1);
     struct stat info;
-    *file = (IoFile){ .fd = fd, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
+    *file = (IoFile){ .fd = fd, .folder = -1, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
     if (fstat(fd, &info) == 0)
         file->whole = file->written = info.st_size;
     file->named = io_is_named(fd, path);
@@ -110,9 +110,30 @@ IoFile *io_create(const char *path, GError **error)
 IoFile *io_append(const char *path, GError **error)
 {
     IoFile *file = file_of(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
-    if (file)
+    g_autofree char *folder = g_path_get_dirname(path);
+    if (file) {
         file->append = true;
+        file->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
     return file;
+}
+
+char *io_append_again(IoFile *file)
+{
+    g_autofree char *name = g_path_get_basename(file->path);
+    struct stat own, there;
+    if (file->used > 0 || fstat(file->fd, &own) != 0 ||
+        (fstatat(file->folder, name, &there, 0) == 0 ? own.st_dev == there.st_dev && own.st_ino == there.st_ino
+                                                     : errno != ENOENT))
+        return NULL;
+    const int fd = openat(file->folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) /* the folder is gone, too */
+        return NULL;
+    close(file->fd);
+    file->fd = fd;
+    file->torn = false;
+    file->whole = file->written = fstat(fd, &own) == 0 ? own.st_size : 0;
+    return g_strdup_printf("%s was renamed or deleted while it was written; it is made again", file->path);
 }
 
 /* The standard output or error that PATH is another name of, such as /dev/stdout; -1 means neither. */
@@ -261,6 +282,8 @@ bool io_patch(IoFile *file, int64_t at, const void *data, size_t bytes, GError *
 
 static void free_file(IoFile *file)
 {
+    if (file->folder >= 0)
+        close(file->folder);
     g_free(file->path);
     g_free(file->buffer);
     g_free(file);

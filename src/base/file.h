@@ -22,6 +22,10 @@ int io_scratch(const char *folder, GError **error);
 void io_remove_temporaries(const char *folder);
 /* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
+/* If a file of io_append has lost its name since, as by logrotate or rm, opens the name in the same folder again, which
+ * makes a new file, and returns a warning that says so; g_free. A folder that was renamed since is followed. NULL: the
+ * file has its name, or none can be made; it is written on. Nothing may be left in the buffer. */
+char *io_append_again(IoFile *file);
 /* Appends bytes to the buffer of the file, which is written when it is full. */
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
 /* Overwrites bytes from position `at` on, which have been written. */

@@ -97,14 +97,26 @@ LockResult lock_open_file(int file)
     return is_taken(errno) ? LOCK_TAKEN : LOCK_HELD;
 }
 
-bool lock_is_free(const char *path)
+/* The lock of fcntl that keeps others from the file: its type, F_UNLCK if there is none, -1 if that cannot be told. */
+static int type_of_lock(const char *path)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    const bool free = file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_UNLCK;
+    const int type = file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 ? whole.l_type : -1;
     if (file >= 0)
         close(file);
-    return free;
+    return type;
+}
+
+bool lock_is_free(const char *path)
+{
+    return type_of_lock(path) == F_UNLCK;
+}
+
+bool lock_is_held(const char *path)
+{
+    const int type = type_of_lock(path);
+    return type >= 0 && type != F_UNLCK;
 }
 
 void lock_release(int lock)

@@ -18,6 +18,8 @@ LockResult lock_file(const char *path, int *lock, GError **error);
 void lock_release(int lock); /* -1 is ignored */
 /* Whether the lock file exists and no process holds it, as far as the file system can tell; takes no lock. */
 bool lock_is_free(const char *path);
+/* Whether a process holds the lock, as far as the file system can tell; takes no lock. */
+bool lock_is_held(const char *path);
 /* Locks an open file until it is closed, without writing to it: LOCK_HELD, also on file systems that have no locks, or
  * LOCK_TAKEN. */
 LockResult lock_open_file(int file);

@@ -153,14 +153,20 @@ static void draw_bar(void)
     bar.drawn_s = now;
 }
 
-/* A line that cannot be written is lost as a whole; the next line that can be written says how many are missing. */
+/* A line that cannot be written is lost as a whole; the next line that can be written says how many are missing. A file
+ * that was renamed or deleted is made again. */
 static void copy_to_file(LogFile *file, const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ "), *again = io_append_again(file->io),
+                    *said = again ? g_strdup_printf("warning: %s\n", again) : NULL;
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
     fault_point("log");
+    if (said)
+        g_string_append_printf(text, "%s%s", time, said);
+    if (said && log_speaks())
+        write_stderr(said);
     if (file->missed)
         g_string_append_printf(text, "%swarning: %" PRId64 " lines are missing here: they could not be written\n", time,
                                file->missed);

@@ -53,8 +53,7 @@ PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat 
 
 void prompts_close(PromptReader *reader)
 {
-    if (reader->skipped > 0)
-        log_info("lines left out, since they could not be read: %" PRId64, reader->skipped);
+    lines_tell_skipped(reader->skipped);
     g_string_free(reader->buffer, true);
     g_free(reader);
 }
@@ -214,14 +213,25 @@ static bool take_line(const PromptFormat *format, const char *line, size_t bytes
     return parse_line(format, text, prompt, error);
 }
 
-bool prompts_skip(PromptReader *reader, GError **problem)
+bool lines_skip(bool skips, int64_t *skipped, GError **problem)
 {
-    if (!reader->format.skip_errors || (*problem)->code != LOAM_ERROR_USER)
+    if (!skips || (*problem)->code != LOAM_ERROR_USER)
         return false;
-    if (reader->skipped++ < NAMED_LINES)
+    if ((*skipped)++ < NAMED_LINES)
         log_warning("left out: %s", (*problem)->message);
     g_clear_error(problem);
     return true;
+}
+
+void lines_tell_skipped(int64_t skipped)
+{
+    if (skipped > 0)
+        log_info("lines left out, since they could not be read: %" PRId64, skipped);
+}
+
+bool prompts_skip(PromptReader *reader, GError **problem)
+{
+    return lines_skip(reader->format.skip_errors, &reader->skipped, problem);
 }
 
 /* Appends the prompts of the complete lines in the buffer, at most `most`. */

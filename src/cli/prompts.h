@@ -33,13 +33,17 @@ typedef struct PromptFormat {
  * TokenRoles.bos. tok NULL means that prompts must be ids. */
 PromptFormat prompt_format(Model *model, const Tokenizer *tok);
 
+/* Whether an invalid line is left out, as --on-error skip wants it: *problem, if it is a user's error, is then freed
+ * and set to NULL, and *skipped counted. The first ten are named in warnings; lines_tell_skipped logs their number. */
+bool lines_skip(bool skips, int64_t *skipped, GError **problem);
+void lines_tell_skipped(int64_t skipped);
+
 typedef struct PromptReader PromptReader;
 
 /* name: name of the input for messages; borrowed. */
 PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format);
 void prompts_close(PromptReader *reader);
-/* Whether an invalid line is left out (PromptFormat.skip_errors): *problem is then freed and set to NULL; the first ten
- * are named in warnings, and prompts_close tells their number. */
+/* lines_skip by PromptFormat.skip_errors; prompts_close tells the number of lines. */
 bool prompts_skip(PromptReader *reader, GError **problem);
 /* Waits for a line, then appends all prompts that are available, at most `most`, to `prompts` (Prompt *, freed with the
  * array). Appends none at the end of input. After an invalid line it fails, with the prompts before that line appended.

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,7 +19,7 @@
 
 char *heartbeat_path(const char *dir, int rank)
 {
-    return g_strdup_printf("%s/ranks/%04d.json", dir, rank);
+    return g_strdup_printf("%s/" HEARTBEAT_FOLDER "/%04d.json", dir, rank);
 }
 
 /* ---- one file ---- */
@@ -137,6 +138,14 @@ static void append_place(GString *line, const Heartbeat *beat, double now)
     g_string_append_printf(line, " for %s", lasted);
 }
 
+double heartbeat_present(const char *dir, const Heartbeat *beat, double now)
+{
+    GStatBuf info;
+    g_autofree char *path = heartbeat_path(dir, beat->rank);
+    const double file_age = g_stat(path, &info) == 0 ? fabs(now - (double)info.st_mtime) : INFINITY;
+    return beat->time + fmin(fabs(now - beat->time), file_age);
+}
+
 char *heartbeat_describe(const Heartbeat *beat, double now)
 {
     GString *line = g_string_new(NULL);
@@ -156,7 +165,8 @@ static bool alike(const Heartbeat *a, const Heartbeat *b)
            strcmp(a->call, b->call) == 0;
 }
 
-/* "ranks 0, 2-7: …", of all ranks that stand as beats[first] does; those of them that follow it are marked as told. */
+/* "ranks 0, 2-7: …", of all ranks that stand as beats[first] does; those of them that follow it are marked as told.
+ * now: by the clock of that rank's host. */
 static void append_ranks(GString *lines, const Heartbeat *beats, bool *told, int n, int first, double now)
 {
     g_autoptr(GString) names = g_string_new(NULL);
@@ -202,7 +212,7 @@ char *heartbeat_places(const char *dir, double now)
             break;
         }
         g_string_append(lines, places > 1 ? "\n" : "");
-        append_ranks(lines, beats, told, n, i, now);
+        append_ranks(lines, beats, told, n, i, heartbeat_present(dir, &beats[i], now));
     }
     return g_string_free(lines, n == 0);
 }
@@ -270,7 +280,7 @@ char *heartbeat_last_words(const char *dir)
 
 void heartbeat_clear(const char *dir)
 {
-    g_autofree char *folder = g_build_filename(dir, "ranks", NULL);
+    g_autofree char *folder = g_build_filename(dir, HEARTBEAT_FOLDER, NULL);
     g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
     const char *name;
     while (entries && (name = g_dir_read_name(entries))) {

@@ -21,6 +21,8 @@ enum {
     HEARTBEAT_PLACES = 16
 };
 
+#define HEARTBEAT_FOLDER "ranks"
+
 typedef struct Heartbeat {
     int64_t beat; /* writes by this process so far */
     int rank, ranks;
@@ -45,13 +47,17 @@ bool heartbeat_read(const char *dir, int rank, Heartbeat *beat);
  * or AT_FDCWD): a run that is renamed has its heartbeats in it, and not in a run that has its name since. Allocates no
  * memory. Failures are ignored: the next write will try again. */
 void heartbeat_write(int folder, const char *name, Heartbeat *beat);
+/* The present by the clock of the rank's host: when the heartbeat was written, and the time since. That time is by the
+ * clock of this host, `now`, or, if the clocks differ, by the time of the file. A heartbeat from the future, which a
+ * clock that was set back leaves, is as old as it is ahead: nothing else shows that no other one follows it. */
+double heartbeat_present(const char *dir, const Heartbeat *beat, double now);
 /* What a rank is doing, in one line: "rank 1 on node2 (process 4711): step 17, microbatch 2, backward for 12.3s". now:
- * Unix seconds. g_free. */
+ * Unix seconds by the clock of its host. g_free. */
 char *heartbeat_describe(const Heartbeat *beat, double now);
 /* What all ranks of the run in `dir` are doing, as lines without a line feed at the end; ranks that do the same, such
  * as those that wait for a slow one, share a line: "ranks 0, 2-7: step 17, update, waits in all-reduce for 12.3s". At
- * most HEARTBEAT_PLACES lines, and one that says so if there are more. NULL if there are no heartbeats. now: Unix
- * seconds. g_free. */
+ * most HEARTBEAT_PLACES lines, and one that says so if there are more. NULL if there are no heartbeats. now:
+ * Unix seconds by the clock of this host. g_free. */
 char *heartbeat_places(const char *dir, double now);
 /* If the run in `dir` last ended without writing its exit status, as after SIGKILL: one line saying which rank was lost
  * first, on which host, in which step and when. NULL if it ended properly, or if nothing is known. g_free. */

@@ -53,6 +53,19 @@ static void take_train(RunStatus *status, const json_t *line, int64_t step, doub
     status->losses[status->n_losses - 1] = status->loss;
 }
 
+/* How an event says that the last command of the run ended; RUN_UNKNOWN after one that starts or goes on with it. Other
+ * events leave the state as it was. */
+static RunState ending_of(const json_t *line, const char *what, RunState before)
+{
+    if (json_object_get(line, "start"))
+        return RUN_UNKNOWN;
+    if (json_is_true(json_object_get(line, "failed")))
+        return RUN_FAILED;
+    if (g_str_has_prefix(what, "ended at step ") || g_str_has_prefix(what, "no better "))
+        return RUN_ENDED;
+    return g_str_has_prefix(what, "stopped ") || g_str_has_prefix(what, "rolled back ") ? RUN_STOPPED : before;
+}
+
 static void take_record(RunStatus *status, const MetricRecord *record, double now, double *step_s)
 {
     const char *what;
@@ -63,10 +76,12 @@ static void take_record(RunStatus *status, const MetricRecord *record, double no
     else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
         g_free(status->event);
         status->event = printable(what);
+        status->state = ending_of(record->json, what, status->state);
     }
 }
 
-/* Sets the fields of *status that metrics.jsonl holds. *step_s becomes the seconds per step of the last log line. */
+/* Sets the fields of *status that metrics.jsonl holds, and its state as the events there tell it. *step_s becomes the
+ * seconds per step of the last log line. */
 static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
 {
     MetricReader reader;
@@ -78,14 +93,6 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
 }
 
 /* ---- heartbeats ---- */
-
-/* Seconds since the file of a rank's heartbeat was written, by the file system's clock. */
-static double file_age(const char *dir, int rank, double now)
-{
-    GStatBuf info;
-    g_autofree char *path = heartbeat_path(dir, rank);
-    return g_stat(path, &info) == 0 ? fabs(now - (double)info.st_mtime) : INFINITY;
-}
 
 /* The process of a rank, if it ran on this machine. */
 typedef enum Process { PROCESS_UNKNOWN, PROCESS_GONE, PROCESS_RUNS, PROCESS_SUSPENDED } Process;
@@ -135,12 +142,9 @@ typedef struct Ranks {
     bool any_suspended;
 } Ranks;
 
-/* Adds a rank. The time since its heartbeat is by the time in it or, if its host has another clock, by that of its
- * file. A heartbeat from the future, which a clock that was set back leaves, is as old as it is ahead: nothing else
- * shows that no other one follows it. */
 static void add_rank(Ranks *all, const Heartbeat *beat, const char *dir, double now, double silent_s)
 {
-    const double silent = fmin(fabs(now - beat->time), file_age(dir, beat->rank, now)), there = beat->time + silent,
+    const double there = heartbeat_present(dir, beat, now), silent = there - beat->time,
                  waited = fmin(now, there) - beat->since;
     const Process process = find_process(beat, dir, now);
     const bool exists = process == PROCESS_RUNS || process == PROCESS_SUSPENDED;
@@ -158,12 +162,25 @@ static void add_rank(Ranks *all, const Heartbeat *beat, const char *dir, double 
     all->gone |= process == PROCESS_GONE;
 }
 
+/* Without heartbeats, as when their folder was deleted, a run whose lock is held is alive; another one is what its last
+ * events say. */
+static void read_lock(RunStatus *status, const char *dir)
+{
+    g_autofree char *lock = g_build_filename(dir, "lock", NULL);
+    if (!lock_is_held(lock))
+        return;
+    status->state = RUN_ALIVE;
+    status->place = g_strdup("a process holds its lock; there are no heartbeats in its folder " HEARTBEAT_FOLDER);
+}
+
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
 {
     Heartbeat first, beat;
     Ranks all = { .silent = INFINITY };
-    if (!heartbeat_read(dir, 0, &first))
+    if (!heartbeat_read(dir, 0, &first)) {
+        read_lock(status, dir);
         return;
+    }
     for (int r = 0; r < first.ranks; r++)
         if (heartbeat_read(dir, r, &beat) && beat.ended < 0)
             add_rank(&all, &beat, dir, now, silent_s);

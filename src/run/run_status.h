@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 typedef enum RunState {
-    RUN_UNKNOWN, /* no heartbeat: it has not started, or an earlier version of loam trained it */
+    RUN_UNKNOWN, /* no heartbeat, no lock that is held, and no event of an end: it has not started, or its folder ranks
+                    was deleted */
     RUN_ALIVE,
     RUN_STALLED, /* its processes live, but a rank has been in the same phase for too long, or they are suspended */
     RUN_LOST, /* its heartbeats have ceased without an exit status: the processes were killed, or their host cannot be
@@ -41,9 +42,9 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
  * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. If one exists
  * here, a silent run is stalled, and so is one with a process here that is silent for longer than silent_s or suspended
  * (SIGSTOP). A run that is not lost is stalled if a rank has been in the same phase for longer than stalled_s seconds
- * and than 20 steps take, else
- * alive. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended at
- * train.stop_at. Missing and damaged files give unknown values. */
+ * and than 20 steps take, else alive. Without a heartbeat of rank 0 it is alive if its lock is held, else what its last
+ * events say. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended
+ * at train.stop_at. Missing and damaged files give unknown values. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
 /* The status as lines of text, the first one "RUN: alive". g_free. */

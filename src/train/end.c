@@ -63,7 +63,7 @@ static void name_lost(const Trainer *t, GError *problem)
         log_places(t->config.run.dir, now);
     if (!heartbeat_read(t->config.run.dir, lost, &beat))
         return;
-    g_autofree char *place = heartbeat_describe(&beat, now);
+    g_autofree char *place = heartbeat_describe(&beat, heartbeat_present(t->config.run.dir, &beat, now));
     char *message = g_strdup_printf("%s; last seen: %s", problem->message, place);
     g_free(problem->message);
     problem->message = message;

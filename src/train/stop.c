@@ -6,12 +6,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-static atomic_bool requested;
+static atomic_bool requested, waiting;
 
-/* With several processes nothing is saved if the launcher sends the signal because one of them was lost. */
+/* What a request leads to. With several processes nothing is saved if the launcher sends the signal because one of them
+ * was lost. */
 static const char *promise(void)
 {
-    return comm_launch().size > 1 ? "" : ", saving";
+    return waiting                  ? "training has ended, and nothing is left to save; waiting for hooks"
+           : comm_launch().size > 1 ? "stopping after this step"
+                                    : "stopping after this step, saving";
+}
+
+void stop_waits_for_hooks(bool waits)
+{
+    waiting = waits;
 }
 
 /* Logs the request: the first signal of any kind, and every SIGINT. */
@@ -19,9 +27,9 @@ static void request(int number)
 {
     bool again = atomic_exchange(&requested, true);
     if (number == SIGINT)
-        log_info("stopping after this step%s; again to stop now", promise());
+        log_info("%s; again to stop now", promise());
     else if (!again)
-        log_info("SIG%s: stopping after this step%s", sigabbrev_np(number), promise());
+        log_info("SIG%s: %s", sigabbrev_np(number), promise());
 }
 
 /* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's

@@ -11,3 +11,6 @@
  * inherit the blocked signals. */
 void stop_catch_signals(void);
 bool stop_requested(void);
+/* While a run that has trained waits for its hooks there is no step to end and nothing to save: the acknowledgement of
+ * a request says so. */
+void stop_waits_for_hooks(bool waits);

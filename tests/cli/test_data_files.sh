@@ -112,7 +112,21 @@ done
 cp answers.jsonl whole.jsonl && head -n 1 whole.jsonl >answers.jsonl
 "$loam" predict run --jsonl --on-error skip --out answers.jsonl <torn.jsonl 2>err || fail "$(cat err)"
 cmp answers.jsonl whole.jsonl && [ "$(wc -l <whole.jsonl)" = 2 ] || fail "$(cat answers.jsonl err)"
-echo "ok: bad lines of generate and predict"
+# So are those of embed, whose lines are numbered then, and of eval --score, also by a second command.
+expect 1 'standard input, line 2: ' bash -c "'$loam' embed --model run --jsonl text <torn.jsonl"
+"$loam" embed --model run --jsonl text --on-error skip <torn.jsonl >out 2>err || fail "embed: $(cat err)"
+[ "$(grep -o '"line":[0-9]*' out | tr '\n' ' ')" = '"line":1 "line":4 ' ] && grep -q 'left out: standard input, line 3: ' err || fail "$(cat out err)"
+expect 1 '--npy writes one row per line: leave out --on-error skip' "$loam" embed --model run --npy matrix.npy --on-error skip
+printf '{"input": "one", "target": "two"}\n{"input": \n{"input": "one"}\n{"input": "two", "target": "one"}\n' >pairs.jsonl
+expect 1 'pairs.jsonl:2: not JSON' "$loam" eval run --score pairs.jsonl
+"$loam" eval run --score pairs.jsonl --on-error skip --out scored.jsonl >out 2>err || fail "$(cat err)"
+[ "$(grep -o '"line":[0-9]*' scored.jsonl | tr '\n' ' ')" = '"line":1 "line":4 ' ] && grep -qF 'left out: pairs.jsonl:3: no text' err &&
+    grep -qF 'lines left out, since they could not be read: 2' err || fail "$(cat scored.jsonl err)"
+cp scored.jsonl whole.jsonl && head -n 1 whole.jsonl >scored.jsonl
+"$loam" eval run --score pairs.jsonl --on-error skip --out scored.jsonl >out 2>err || fail "$(cat err)"
+cmp scored.jsonl whole.jsonl || fail "$(cat scored.jsonl err)"
+expect 1 '--on-error is for the lines of --score' "$loam" eval run --on-error skip
+echo "ok: bad lines of generate, predict, embed and eval --score"
 
 # No output of an earlier command is replaced unless --replace says so, whichever of the outputs it is.
 "$loam" tokenizer export --model piped-tok --out hf 2>err || fail "$(cat err)"

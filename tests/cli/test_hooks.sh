@@ -37,6 +37,10 @@ echo "ok: a slow hook"
 $train run.dir="$work/waits" hooks.timeout=60s hooks.retries=0 hooks.on_stop='until "$LOAM" status "$LOAM_RUN" | grep -q ": step 12, hooks for "; do sleep 0.05; done; echo yes >"$LOAM_RUN/seen"' 2>"$work/log"
 [ -e "$work/waits/seen" ] || fail "$("$loam" status "$work/waits")"
 
+# So does who asks it to end by then: there is no step and no save left.
+$train run.dir="$work/asked" hooks.timeout=60s hooks.retries=0 hooks.on_stop='kill -TERM $PPID; until grep -q "waiting for hooks" "$LOAM_RUN/log.txt"; do sleep 0.05; done' 2>"$work/log"
+grep -q 'SIGTERM: training has ended, and nothing is left to save; waiting for hooks' "$work/log" && ! grep -q 'after this step' "$work/log" || fail "$(tail -n 3 "$work/log")"
+
 # Tried again; and what a stop and an error tell.
 $train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
 [ "$(cat "$work/again/n")" = 2 ] || fail "$(cat "$work/again/hooks.log")"

@@ -52,3 +52,37 @@ expect 1 'another process is training in' "$loam" train "$work/config.yaml" run.
 kill -TERM "$pid"
 wait "$pid" || status=$?
 [ "$status" = 75 ] || fail "status $status"
+
+# Logs that are renamed, as by logrotate, or deleted while the run trains are made again, with one warning each.
+run=$work/rotated
+start "$run"
+mv "$run/log.txt" "$run/log.txt.1"
+mv "$run/metrics.jsonl" "$run/metrics.jsonl.1"
+until_true has_step "$run"
+until_true grep -qs 'step' "$run/log.txt"
+for file in log.txt metrics.jsonl; do
+    until_true grep -q "$file was renamed or deleted while it was written; it is made again" "$work/log"
+done
+rm "$run/log.txt"
+until_true grep -qs 'made again' "$run/log.txt"
+# Without its heartbeats it is alive, since its lock is held; they come back.
+kill -STOP "$pid"
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+rm -r "$run/ranks"
+expect 0 ': alive' "$loam" status "$run"
+grep -q 'a process holds its lock' "$work/out" || fail "$(cat "$work/out")"
+kill -CONT "$pid"
+until_true test -s "$run/ranks/0000.json"
+until_true grep -q 'ranks was deleted while the run trains; it is made again' "$work/log"
+kill -TERM "$pid"
+wait "$pid" || true
+# One that has ended is what its last events say.
+"$loam" train "$work/config.yaml" run.dir="$work/short" train.length=2 2>"$work/err" || fail "$(cat "$work/err")"
+for case in "$run stopped" "$work/short ended"; do
+    read -r dir state <<<"$case"
+    printf garbage >"$dir/ranks/0000.json"
+    expect 0 ": $state" "$loam" status "$dir"
+    rm -r "$dir/ranks"
+    expect 0 ": $state" "$loam" status "$dir"
+done
+echo "ok: logs and heartbeats that are gone"

@@ -2,6 +2,7 @@
 #include "run/heartbeat.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -41,6 +42,28 @@ static void write_three(const int ended[3], const bool stopping[3])
     }
 }
 
+/* A host whose clock is an hour behind stands where it stands for as long as its own clock says. */
+static void places_are_by_the_clock_of_each_host(void)
+{
+    write_three((int[]){ -1, -1, -1 }, (bool[]){ false, false, false });
+    Heartbeat beat;
+    g_assert_true(heartbeat_read(dir, 1, &beat));
+    g_autofree char *path = heartbeat_path(dir, 1), *text = NULL;
+    make_older(1, 3600);
+    text = io_read_file(path, HEARTBEAT_BYTES, NULL, NULL);
+    char *since = strstr(text, "\"since\":") + strlen("\"since\":"), number[16];
+    g_snprintf(number, sizeof number, "%.1f", beat.since - 3600);
+    memcpy(since, number, strlen(number));
+    g_assert_true(g_file_set_contents(path, text, HEARTBEAT_BYTES, NULL));
+    g_assert_true(heartbeat_read(dir, 1, &beat));
+    const double now = (double)g_get_real_time() / 1e6, present = heartbeat_present(dir, &beat, now);
+    g_assert_cmpfloat(present - beat.time, >=, 0);
+    g_assert_cmpfloat(present - beat.time, <, 1800); /* not the hour that the clocks differ by */
+    g_autofree char *places = heartbeat_places(dir, now);
+    g_assert_null(strstr(places, " for 1h"));
+    heartbeat_clear(dir);
+}
+
 static void what_is_written_is_read(void)
 {
     g_autofree char *path = heartbeat_path(dir, 1);
@@ -65,20 +88,21 @@ static void ranks_that_stand_alike_share_a_line(void)
     Heartbeat read;
     write_three((int[]){ -1, -1, -1 }, (bool[]){ false, false, false });
     g_assert_true(heartbeat_read(dir, 0, &read));
-    g_autofree char *alike = heartbeat_places(dir, read.since + 2);
-    g_assert_cmpstr(alike, ==, "ranks 0-2: step 17, update, waits in all-reduce for 2.0s");
+    g_autofree char *lasted = text_duration(read.time - read.since),
+                    *want = g_strdup_printf("step 17, update, waits in all-reduce for %s", lasted),
+                    *all = g_strdup_printf("ranks 0-2: %s", want), *alike = heartbeat_places(dir, read.time);
+    g_assert_cmpstr(alike, ==, all);
     Heartbeat other = beat_of(1, -1, false);
     other.call[0] = 0;
     other.since = read.since;
     g_autofree char *path = heartbeat_path(dir, 1);
     heartbeat_write(AT_FDCWD, path, &other);
-    g_autofree char *places = heartbeat_places(dir, read.since + 2);
-    g_assert_cmpstr(places, ==,
-                    "ranks 0, 2: step 17, update, waits in all-reduce for 2.0s\n"
-                    "rank 1 on node1 (process 101): step 17, update for 2.0s");
+    g_autofree char *places = heartbeat_places(dir, read.time),
+                    *two = g_strdup_printf("ranks 0, 2: %s\nrank 1 on node1 (process 101): step 17, update for ", want);
+    g_assert_true(g_str_has_prefix(places, two));
     write_three((int[]){ 2, -1, 2 }, (bool[]){ false, false, false });
     heartbeat_write(AT_FDCWD, path, &other);
-    g_autofree char *ended = heartbeat_places(dir, read.since + 2);
+    g_autofree char *ended = heartbeat_places(dir, read.time);
     g_assert_true(g_str_has_prefix(ended, "ranks 0, 2: ended with status 2\nrank 1 on node1"));
     heartbeat_clear(dir);
     g_assert_null(heartbeat_places(dir, 0));
@@ -132,6 +156,7 @@ int main(int argc, char **argv)
     dir = g_dir_make_tmp("loam-heartbeat-XXXXXX", NULL);
     g_autofree char *ranks = g_build_filename(dir, "ranks", NULL);
     g_assert_true(io_make_directories(ranks, NULL));
+    g_test_add_func("/places_are_by_the_clock_of_each_host", places_are_by_the_clock_of_each_host);
     g_test_add_func("/what_is_written_is_read", what_is_written_is_read);
     g_test_add_func("/ranks_that_stand_alike_share_a_line", ranks_that_stand_alike_share_a_line);
     g_test_add_func("/half_a_write_is_refused", half_a_write_is_refused);

@@ -31,6 +31,8 @@ static const char about[] = "Computes a vector (embedding) for every line of the
 
 static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name, *device_name;
 static int64_t max_tokens, batch = 16;
+static char *on_error;
+static bool skips; /* value of --on-error */
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
@@ -48,6 +50,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("batch", batch, "texts of --max-tokens tokens in one batch, or more shorter texts (default 16)", "N"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the text is this field", "FIELD"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces"),
+    CLI_ON_ERROR(on_error, "a line"),
     CLI_PATH("npy", npy_path, "write a NumPy matrix of f32 with one row per line, instead of JSON", "FILE"),
     { 0 },
 };
@@ -89,6 +92,8 @@ static json_t *vector_json(const float *vector, int64_t n)
 static void print_vectors(const Embedding *e, const Prompt *prompt, const float *vectors)
 {
     json_t *object = json_object();
+    if (skips) /* which line it is cannot be counted where some are left out */
+        json_object_set_new(object, "line", json_integer(prompt->line));
     if (e->pooling == POOLING_NONE) {
         json_t *rows = json_array();
         for (guint i = 0; i < prompt->ids->len; i++)
@@ -235,6 +240,7 @@ static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n,
         e.format = prompt_format(loaded->model, loaded->tok);
         e.format.field = jsonl_field;
         e.format.as_ids = as_ids;
+        e.format.skip_errors = skips;
         e.format.most_tokens = 0;
         done = embed_files(&e, paths, n, error);
     }
@@ -286,8 +292,11 @@ bool verb_embed(int argc, char **argv, GError **error)
         return false;
     if (model_path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
-    if (!find_pooling(&pooling, error))
+    if (!find_pooling(&pooling, error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
+    if (skips && npy_path)
+        return fail_user(error, "--npy writes one row per line: leave out --on-error skip, or write JSON lines, which "
+                                "have the number of their line then");
     if (max_tokens < 0)
         return fail_user(error, "--max-tokens %" PRId64 ": it must be at least 1, or 0 for the model's maximum",
                          max_tokens);

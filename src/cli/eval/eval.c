@@ -45,7 +45,8 @@ static const char about[] =
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
 static int64_t samples;
-static char *score_path, *score_out;
+static char *score_path, *score_out, *on_error;
+static bool skips; /* value of --on-error */
 static gboolean unigram, as_json, with_task;
 static int64_t beams = 1, memory_mib = 2048;
 static gboolean unsafe, no_eos;
@@ -85,6 +86,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("bootstrap-seed", resample_seed, "with --bootstrap: seed of the resamples (default 1)", "S"),
     CLI_PATH("score", score_path,
              "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
+    CLI_ON_ERROR(on_error, "a line of --score"),
     CLI_PATH("out", score_out,
              "file for the results of --score or the predictions of --task; results that it already holds are kept, "
              "and a file with other contents is an error",
@@ -358,7 +360,7 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     if (runs_programs)
         return evaluate_programs(&e->loaded, &e->config, model_path, error);
     if (score_path)
-        return score_file(&e->loaded, score_path, score_out, error);
+        return score_file(&e->loaded, score_path, score_out, skips, error);
     if (with_task) {
         g_autofree char *separator = g_strcompress(shots_separator);
         const TaskEvalOptions options = { .samples = samples,
@@ -403,6 +405,8 @@ static bool check_options(GError **error)
 {
     if (unigram && (with_task || score_path))
         return fail_user(error, "--unigram is for the loss on data.valid: leave out --task and --score");
+    if (on_error && !score_path)
+        return fail_user(error, "--on-error is for the lines of --score; a task has task.on_error");
     if (resamples > 0 && !with_task)
         return fail_user(error, "--bootstrap is for the scores of a task: give --task too");
     if (!(confidence > 0 && confidence < 100))
@@ -430,9 +434,10 @@ static bool check_options(GError **error)
                          "--n %" PRId64 " needs --temperature above 0, or as many --beams: greedy completions are "
                          "all the same",
                          programs.n);
-    return check_ranking(error) && check_count("shots", shots, 0, 1000, error) &&
-           check_count("beams", beams, 1, 256, error) && check_count("bootstrap", resamples, 0, 1000000, error) &&
-           check_count("n", programs.n, 1, 256, error) && check_count("jobs", programs.run.jobs, 0, 1024, error) &&
+    return cli_parse_on_error(&skips, on_error, error) && check_ranking(error) &&
+           check_count("shots", shots, 0, 1000, error) && check_count("beams", beams, 1, 256, error) &&
+           check_count("bootstrap", resamples, 0, 1000000, error) && check_count("n", programs.n, 1, 256, error) &&
+           check_count("jobs", programs.run.jobs, 0, 1024, error) &&
            check_count("memory", memory_mib, 64, 1 << 20, error);
 }
 

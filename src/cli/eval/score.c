@@ -23,6 +23,9 @@ typedef struct Scoring {
     FILE *in;
     AnswersFile *out; /* NULL means standard output */
     uint64_t model;   /* hash of everything that determines the scores of a line, besides the line itself */
+    bool skips;
+    int64_t skipped;
+    GArray *input, *target; /* int32_t: ids of a line */
 } Scoring;
 
 /* Hash of the model and of the special tokens that the formats add to a text. */
@@ -43,18 +46,23 @@ static size_t line_bytes(const char *line, size_t n)
 
 /* ---- scores ---- */
 
-static json_t *score_line(const Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
+/* Sets the ids of a line. */
+static bool read_line(const Scoring *s, const char *line, size_t n, GError **error)
 {
     json_error_t reason;
     json_auto_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, &reason);
-    g_autoptr(GArray) input = g_array_new(false, false, sizeof(int32_t));
-    g_autoptr(GArray) target = g_array_new(false, false, sizeof(int32_t));
+    g_array_set_size(s->input, 0);
+    g_array_set_size(s->target, 0);
+    return (object || fail_user(error, "not JSON: %s", reason.text)) &&
+           prompt_parse_json(&s->format[0], json_object_get(object, "input"), "input", s->input, error) &&
+           prompt_parse_json(&s->format[1], json_object_get(object, "target"), "target", s->target, error);
+}
+
+static json_t *score_line(const Scoring *s, Scorer *scorer, int64_t number, GError **error)
+{
     Score score;
-    bool good = object || fail_user(error, "not JSON: %s", reason.text);
-    good = good && prompt_parse_json(&s->format[0], json_object_get(object, "input"), "input", input, error) &&
-           prompt_parse_json(&s->format[1], json_object_get(object, "target"), "target", target, error) &&
-           scorer_score(scorer, (int32_t *)(void *)input->data, input->len, (int32_t *)(void *)target->data,
-                        target->len, &score, error);
+    bool good = scorer_score(scorer, (int32_t *)(void *)s->input->data, s->input->len,
+                             (int32_t *)(void *)s->target->data, s->target->len, &score, error);
     if (good && !isfinite(score.logprob))
         good = fail_not_finite(s->loaded->model, "it a log-probability", score.logprob, error);
     return good ? json_pack("{s:I, s:f, s:I, s:b}", "line", (json_int_t)number, "logprob", score.logprob, "tokens",
@@ -63,17 +71,25 @@ static json_t *score_line(const Scoring *s, Scorer *scorer, const char *line, si
 }
 
 /* Scores a line, unless the output file already has its score. */
-static bool take_line(const Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
+static bool take_line(Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
 {
     const size_t bytes = line_bytes(line, n);
     json_t *answer = NULL;
+    GError *problem = NULL;
+    if (!read_line(s, line, n, &problem)) {
+        fail_context(&problem, "%s:%" PRId64, s->path, number);
+        if (lines_skip(s->skips, &s->skipped, &problem))
+            return true;
+        g_propagate_error(error, problem);
+        return false;
+    }
     if (s->out && !answers_file_next(s->out, line, bytes, &answer, error))
         return false;
     if (answer) {
         json_decref(answer);
         return true;
     }
-    answer = score_line(s, scorer, line, n, number, error);
+    answer = score_line(s, scorer, number, error);
     if (answer == NULL)
         return fail_context(error, "%s:%" PRId64, s->path, number);
     if (s->out)
@@ -83,7 +99,7 @@ static bool take_line(const Scoring *s, Scorer *scorer, const char *line, size_t
     return print_json_line(answer, error);
 }
 
-static bool score_lines(const Scoring *s, Scorer *scorer, GError **error)
+static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
 {
     g_autoptr(GString) line = g_string_new(NULL);
     const uint64_t size = whole_size(fileno(s->in));
@@ -99,11 +115,11 @@ static bool score_lines(const Scoring *s, Scorer *scorer, GError **error)
     return size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error);
 }
 
-bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error)
+bool score_file(const LoadedModel *loaded, const char *path, const char *out, bool skips, GError **error)
 {
     Model *model = loaded->model;
     const PromptFormat format = prompt_format(model, loaded->tok);
-    Scoring s = { .loaded = loaded, .format = { format, format }, .path = path };
+    Scoring s = { .loaded = loaded, .format = { format, format }, .path = path, .skips = skips };
     s.format[1].start = -1;
     /* In a decoder-only model the target continues the input, so no special tokens start it. */
     if (model_config(model)->n_enc == 0)
@@ -118,7 +134,12 @@ bool score_file(const LoadedModel *loaded, const char *path, const char *out, GE
     bool good = out == NULL || (s.out = answers_file_open(out, s.model, path, error)) != NULL;
     if (good) {
         Scorer *scorer = scorer_open(model);
+        s.input = g_array_new(false, false, sizeof(int32_t));
+        s.target = g_array_new(false, false, sizeof(int32_t));
         good = score_lines(&s, scorer, error);
+        g_array_unref(s.input);
+        g_array_unref(s.target);
+        lines_tell_skipped(s.skipped);
         scorer_close(scorer);
     }
     if (s.out)

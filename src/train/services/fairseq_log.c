@@ -185,7 +185,9 @@ static void write_text(FairseqLog *log, const char *text)
     if (!log->file)
         return;
     g_autoptr(GError) problem = NULL;
-    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    g_autofree char *line = g_strconcat(text, "\n", NULL), *again = io_append_again(log->file);
+    if (again)
+        log_warning("%s", again);
     bool good = io_write(log->file, line, strlen(line), &problem) && io_flush(log->file, &problem);
     if (!good && !log->failing)
         log_warning("%s: %s; what cannot be written is left out", log->path, problem->message);

@@ -9,6 +9,7 @@
 #include "comm/launch.h"
 #include "train/services/hook_output.h"
 #include "train/services/service.h"
+#include "train/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -432,7 +433,9 @@ static void hooks_service_close(void *own, const Trainer *t, const GError *probl
     if (problem || step > t->start.steps)
         hooks_call(own, HOOK_STOP, step, NULL, problem ? problem->message : ended);
     pulse_at(t->pulse, step, 0, "hooks");
+    stop_waits_for_hooks(true);
     hooks_wait(own);
+    stop_waits_for_hooks(false);
     note_failed(own, t);
     hooks_free(own);
 }

@@ -138,7 +138,10 @@ static void write_line(Jsonl *jsonl, json_t *object)
 {
     GError *problem = NULL;
     g_autoptr(GString) line = g_string_new(NULL);
+    g_autofree char *again = io_append_again(jsonl->file);
     double here = clock_seconds() - jsonl->opened;
+    if (again)
+        log_warning("%s", again);
     json_object_set_new(object, "time", json_integer(g_get_real_time() / G_USEC_PER_SEC));
     json_object_set_new(object, "wall_s", json_real(jsonl->wall_before + here));
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));

@@ -8,6 +8,7 @@
 #include "train/stop.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PERIOD_S          1.0
@@ -22,8 +23,8 @@ typedef struct Stand {
 } Stand;
 
 struct Pulse {
-    int folder; /* RUN/ranks; -1 if it cannot be opened: no heartbeat is written */
-    char *name;
+    int folder;                /* RUN; -1 if it cannot be opened: no heartbeat is written */
+    char *ranks_folder, *name; /* RUN/ranks, for messages, and the file's name in RUN: "ranks/0000.json" */
     Comm *ranks;
     GThread *thread;
     bool had_ended;  /* the last command of the run ended with status 0 */
@@ -33,6 +34,7 @@ struct Pulse {
     bool end;
 };
 
+/* A folder RUN/ranks that was deleted is made again. */
 static void write_beat(Pulse *pulse, const Stand *stand)
 {
     Heartbeat *beat = &pulse->beat;
@@ -44,6 +46,8 @@ static void write_beat(Pulse *pulse, const Stand *stand)
     beat->stopping = stop_requested();
     g_strlcpy(beat->phase, stand->phase, sizeof beat->phase);
     g_strlcpy(beat->call, call.name ? call.name : "", sizeof beat->call);
+    if (mkdirat(pulse->folder, HEARTBEAT_FOLDER, 0777) == 0)
+        log_warning("%s was deleted while the run trains; it is made again", pulse->ranks_folder);
     heartbeat_write(pulse->folder, pulse->name, beat);
 }
 
@@ -86,9 +90,10 @@ Pulse *pulse_open(const char *dir, Comm *ranks)
 {
     Pulse *pulse = g_new0(Pulse, 1);
     const bool had_ended = comm_rank(ranks) == 0 && end_last(dir);
-    g_autofree char *path = heartbeat_path(dir, comm_rank(ranks)), *folder = g_path_get_dirname(path);
-    *pulse = (Pulse){ .folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                      .name = g_path_get_basename(path),
+    g_autofree char *path = heartbeat_path(dir, comm_rank(ranks)), *file = g_path_get_basename(path);
+    *pulse = (Pulse){ .folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                      .ranks_folder = g_path_get_dirname(path),
+                      .name = g_build_filename(HEARTBEAT_FOLDER, file, NULL),
                       .ranks = ranks,
                       .had_ended = had_ended,
                       .stand = { .phase = "start", .since = clock_seconds() },
@@ -121,6 +126,7 @@ static void end_beats(Pulse *pulse, int status)
     monitor_clear(&pulse->monitor);
     if (pulse->folder >= 0)
         close(pulse->folder);
+    g_free(pulse->ranks_folder);
     g_free(pulse->name);
     g_free(pulse);
 }
