@@ -137,7 +137,7 @@ traced() { # NAME FILE
     grep -q '"kind":"train","step":5' "$work/$1/metrics.jsonl" || fail "$1: metrics"
     diff -r "$work/run/checkpoints" "$work/$1/checkpoints" || fail "$1: another training"
 }
-traced fresh "$work/fresh/metrics.jsonl"
+traced fresh "$work/fresh/log.txt"
 if mknod "$work/full" c 1 7 2>/dev/null && : 2>/dev/null >>"$work/full"; then
     traced disk "$work/full"
     [ -c "$work/full" ] || fail "the device is gone"

@@ -47,13 +47,14 @@ expect 0 "documents" "$loam" inspect dataset "$work/bad"
 if (ulimit -v 2000000 && "$loam" --version) >/dev/null 2>&1; then # not under a sanitizer
     refused=0
     for limit in 40000 60000 70000 80000 90000 100000 120000; do
+        (ulimit -v $limit && "$loam" --version) >/dev/null 2>&1 || continue # its libraries do not start with so little
         mkdir "$work/limit" && status=0
         (ulimit -v $limit && exec "$loam" prepare --tokenizer bytes --workers 8 --out "$work/limit/d" \
             "$work/corpus.txt") >/dev/null 2>"$work/err" || status=$?
         [ $status = 0 ] || [ -z "$(ls -A "$work/limit")" ] || fail "left behind: $(ls -A "$work/limit")"
         [ $status != 2 ] || [ "$(grep -c '^loam[: ]' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
         [ $status != 2 ] || refused=$((refused + 1))
-        [ $status -le 2 ] || [ $status = 127 ] || fail "status $status at ulimit -v $limit: $(cat "$work/err")"
+        [ $status -le 2 ] || fail "status $status at ulimit -v $limit: $(cat "$work/err")"
         rm -r "$work/limit"
     done
     [ $refused -gt 0 ] || fail "memory was never refused"

@@ -167,7 +167,10 @@ for ranks in 1 2; do
         $1 > rate(passed) * 1.001 + 1e-9 || (decays && $1 < rate($3) * 0.999 - 1e-9) { print "line " NR ": " $0; bad = 1 }
         { passed = logged; logged += $2; decays = decays || passed > 0.06 }
         END { exit bad || NR == 0 }' "$work/rates" >"$work/diff" || fail "rates: $(cat "$work/diff" "$work/rates")"
-    sed -n 's/.*"trained_s": *\([0-9.]*\).*/\1/p' "$work/hours-$ranks/checkpoints/latest/state.json" | awk '{ exit !($1 >= 0.6) }' || fail "no seconds in state.json"
+    sed -n 's/.*"trained_s": *\([0-9.]*\).*/\1/p' "$work/hours-$ranks/checkpoints/latest/state.json" >"$work/seconds"
+    awk 'FNR == NR { passed = logged; logged += $2; next } { seconds = $1 }
+        END { exit !(seconds > 0 && seconds >= passed * 0.999) }' "$work/rates" "$work/seconds" || # counted at the last update
+        fail "seconds in state.json: $(cat "$work/seconds" "$work/rates")"
 done
 "$loam" train "$config" run.dir="$work/short" train.length=0.3s optim.schedule=inverse_sqrt optim.warmup='10M steps' train.log_every=1 2>"$work/err" || fail "$(cat "$work/err")"
 [ "$(grep -c 'warning: optim.warmup is longer than the run, about [0-9]* steps at this speed' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
