@@ -10,6 +10,14 @@ start() { # start RUN OPTION…: a long run in the background
     pid=$!
     until_true has_step "$run"
 }
+start_quiet() { # as start, with nothing to log, evaluate or save before its end
+    local run=$1
+    shift
+    "$loam" train "$work/config.yaml" run.dir="$run" train.length=100000 train.log_every=100000 train.eval_every=100000 \
+        train.save_every=100000 "$@" 2>"$work/log" &
+    pid=$!
+    until_true grep -qs '"step":[1-9]' "$run/ranks/0000.json"
+}
 ends() { # ends TEXT: with status 2, and with this line
     local status=0
     wait "$pid" || status=$?
@@ -28,6 +36,18 @@ for ranks in 1 2; do
     [ "$("$loam" status "$run-moved" 2>/dev/null | head -n 1)" = "$run-moved: failed" ] || fail "$("$loam" status "$run-moved" 2>&1)"
     "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
 done
+
+# A request to stop, at a step that would have looked at nothing else, writes no report into the folder that has the name since.
+run=$work/stopped
+start_quiet "$run" train.report=true
+kill -STOP "$pid"
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+mv "$run" "$run-moved"
+mkdir "$run"
+kill -TERM "$pid"
+kill -CONT "$pid"
+ends "run.dir $run is no longer the folder that this run trains in"
+[ -z "$(ls "$run")" ] || fail "written into another folder: $(ls "$run")"
 
 # Deleted, and another run started in its place, which keeps its own.
 run=$work/same

@@ -49,11 +49,11 @@ static void report_service_before_step(void *own, const Trainer *t)
         write_report(report, t);
 }
 
-/* The last report says how the run ended. */
+/* The last report says how the run ended. It goes into no folder that took the place of the run's. */
 static void report_service_close(void *own, const Trainer *t, const GError *problem)
 {
     (void)problem;
-    if (!(t->due & DUE_MOVED))
+    if (run_check_here(t->config.run.dir, &t->hold->folder, &t->hold->lock, NULL))
         write_report(own, t);
     g_free(own);
 }
