@@ -66,11 +66,27 @@ static void after_a_too_long_row_the_next_line_is_read(void)
     g_autofree char *filling = g_strnfill((64 << 20) - 10, 'x');
     g_string_append_printf(text, "%s\n3,c\n4,d\n", filling);
     g_autofree char *got = read_table("a.csv", text->str, text->len);
-    g_assert_cmpstr(got, ==, "!a.csv:2: a row longer than 64 MiB; is a quote not closed?|2,…|3,c|4,d|");
+    g_assert_cmpstr(got, ==, "!a.csv:2: a row longer than 64.0 MiB; is a quote not closed?|2,…|3,c|4,d|");
     g_string_assign(text, "a,b\n1,");
     g_string_append_printf(text, "%s%s\n3,c\n", filling, filling);
     g_autofree char *other = read_table("a.csv", text->str, text->len);
-    g_assert_cmpstr(other, ==, "!a.csv:2: a row longer than 64 MiB; is a quote not closed?|3,c|");
+    g_assert_cmpstr(other, ==, "!a.csv:2: a row longer than 64.0 MiB|3,c|");
+}
+
+/* The limit that is told is the one that holds, with what the caller says about longer rows. */
+static void a_too_long_row_names_its_limit(void)
+{
+    g_autofree char *filling = g_strnfill(3000, 'x'), *text = g_strdup_printf("a,b\n1,%s\n", filling),
+                    *path = file_write(folder, "long.csv", text, strlen(text));
+    const RecordSource source = { .path = path, .most_bytes = 2048, .longer = " (--max takes longer ones)" };
+    g_autoptr(GError) error = NULL;
+    RecordReader *reader = record_reader_open(&source, &error);
+    Record record;
+    g_assert_no_error(error);
+    g_assert_false(record_reader_next(reader, &record, &error));
+    g_assert_cmpstr(strrchr(error->message, '/') + 1, ==,
+                    "long.csv:2: a row longer than 2.0 KiB (--max takes longer ones)");
+    record_reader_close(reader);
 }
 
 static void a_row_without_end_is_given_up(void)
@@ -146,6 +162,7 @@ int main(int argc, char **argv)
     folder = folder_new();
     g_test_add_func("/cells/only_the_line_of_a_stray_quote_is_lost", only_the_line_of_a_stray_quote_is_lost);
     g_test_add_func("/cells/after_a_too_long_row_the_next_line_is_read", after_a_too_long_row_the_next_line_is_read);
+    g_test_add_func("/cells/a_too_long_row_names_its_limit", a_too_long_row_names_its_limit);
     g_test_add_func("/cells/a_row_without_end_is_given_up", a_row_without_end_is_given_up);
     g_test_add_func("/cells/lines_of_old_macs_end_in_cr", lines_of_old_macs_end_in_cr);
     g_test_add_func("/cells/columns_of_one_name_are_told_apart", columns_of_one_name_are_told_apart);

@@ -111,7 +111,6 @@ static void a_modernbert_without_a_local_theta_has_one_for_all_layers(void)
     g_assert_cmpfloat(config.rotary_local, ==, config.rotary_base);
 }
 
-/* transformers 4 scales an mT5's logits where it ties them, transformers 5 never. */
 static void the_architecture_of_a_folder_is_stored(void)
 {
     static const char *const fixtures[] = {
@@ -132,6 +131,18 @@ static void the_architecture_of_a_folder_is_stored(void)
     g_assert_cmpstr(hf_architecture(&config)->model_type, ==, "bert");
 }
 
+/* transformers reads a RoBERTa without pad_token_id as one whose positions begin at row 2. */
+static void a_roberta_without_a_row_for_padding_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    ModelConfig fitted, config = config_with("roberta", "bos_token_id", "0");
+    g_assert_nonnull(hf_architecture_of(&config, &fitted, NULL));
+    config.position_offset = 0;
+    g_assert_null(hf_architecture_of(&config, &fitted, &error));
+    g_assert_nonnull(strstr(error->message, "model.position_offset is 0"));
+}
+
+/* transformers 4 scales an mT5's logits where it ties them, transformers 5 never. */
 static void the_scale_of_a_tied_mt5_is_its_makers(void)
 {
     g_assert_true(config_with("mt5", "tie_word_embeddings", "true").scale_logits);
@@ -153,6 +164,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hf_config/a_modernbert_without_a_local_theta_has_one_for_all_layers",
                     a_modernbert_without_a_local_theta_has_one_for_all_layers);
     g_test_add_func("/hf_config/the_architecture_of_a_folder_is_stored", the_architecture_of_a_folder_is_stored);
+    g_test_add_func("/hf_config/a_roberta_without_a_row_for_padding_is_refused",
+                    a_roberta_without_a_row_for_padding_is_refused);
     g_test_add_func("/hf_config/the_scale_of_a_tied_mt5_is_its_makers", the_scale_of_a_tied_mt5_is_its_makers);
     int status = g_test_run();
     io_remove_tree(scratch, NULL);

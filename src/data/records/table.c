@@ -216,9 +216,12 @@ static Found fail_long_row(RecordReader *reader, GError **error)
         lines_unread(reader->lines[0], row->text->str + row->quote_end, row->text->len - row->quote_end,
                      row->quote_line);
     /* A bad byte at the end may be of a character that is cut at the limit. */
-    if (!bad || bad + 4 > row->text->str + row->text->len || take_cells(reader, error))
-        fail_user(error, "%s:%" PRId64 ": a row longer than 64 MiB; is a quote not closed?", reader->path,
-                  row->quoted ? row->quote_line : row->line);
+    if (!bad || bad + 4 > row->text->str + row->text->len || take_cells(reader, error)) {
+        g_autofree char *where =
+            g_strdup_printf("%s:%" PRId64, reader->path, row->quoted ? row->quote_line : row->line);
+        lines_fail_too_long(reader->lines[0], where, "a row", reader->source.longer,
+                            row->quoted ? "; is a quote not closed?" : "", error);
+    }
     return FOUND_ERROR;
 }
 

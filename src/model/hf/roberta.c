@@ -54,6 +54,14 @@ static bool read_roberta(const json_t *root, ModelConfig *config, GError **error
     return true;
 }
 
+static bool check_roberta(const ModelConfig *config, GError **error)
+{
+    return config->position_offset > 0 ||
+           fail_user(error, "RobertaForMaskedLM of Hugging Face (model.architecture=roberta) takes the row before the "
+                            "first position for padding, and model.position_offset is 0: model.architecture=bert has "
+                            "no such row");
+}
+
 static void write_roberta(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     int pad = (int)config->position_offset - 1;
@@ -81,4 +89,5 @@ const HfArchitecture hf_roberta = {
     .read = read_roberta,
     .write = write_roberta,
     .shape = shape,
+    .check = check_roberta,
 };
