@@ -63,6 +63,11 @@ expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work
 # A folder, such as a sweep's, stands for the runs below it.
 cp -r "$work/a" "$work/b" "$work/sweep"
 "$loam" compare "$work/sweep" >"$work/table" && grep -q "^held-out loss at step  *$work/sweep/a  *$work/sweep/b\$" "$work/table" || fail "$(cat "$work/table")"
+# A run of it that has written no metrics yet is left out.
+mkdir -p "$work/sweep/begun/checkpoints" && cp "$work/a/config.yaml" "$work/sweep/begun" && : >"$work/sweep/begun/lock"
+"$loam" compare "$work/sweep" >"$work/table.2" 2>"$work/err" || fail "a run without metrics: $(cat "$work/err")"
+grep -q "sweep/begun is left out: .*metrics.jsonl" "$work/err" && cmp "$work/table" "$work/table.2" || fail "$(cat "$work/err")"
+rm -r "$work/sweep/begun"
 "$loam" report "$work/sweep" --out "$work/sweep.html" 2>/dev/null && grep -q "sweep/b" "$work/sweep.html" || fail "the report of a folder"
 expect 1 '0 runs given, want 1 to 32' "$loam" compare
 # The name of a file says what is in it.
