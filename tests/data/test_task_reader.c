@@ -3,6 +3,8 @@
 #include "data/task_test.h"
 #include "data/tiny_tokenizer.h"
 
+#include <unistd.h>
+
 /* The inputs, each with its targets, that a file gives: "input=target+target;input=target", and after "!" the error. */
 static char *read_all(char *const *settings)
 {
@@ -62,6 +64,23 @@ static void tables__are_cut_into_cells(void)
     char *const settings[] = { numbered[0], numbered[1], numbered[2], data, NULL };
     g_autofree char *got = read_all(settings);
     g_assert_cmpstr(got, ==, "y=z;2=3");
+}
+
+/* A pipe whose name says no format, as <(command) of a shell: with a delimiter it is a table, of which no row is lost.
+ */
+static void tables__come_through_pipes(void)
+{
+    static const char text[] = "a\tb\ty\n1\t2\t3\n";
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_cmpint(write(ends[1], text, sizeof text - 1), ==, sizeof text - 1);
+    close(ends[1]);
+    g_autofree char *data = g_strdup_printf("task.data=/dev/fd/%d", ends[0]);
+    char *settings[] = { data, (char *)"task.input={a} {b}", (char *)"task.target={y}", (char *)"task.delimiter=\\t",
+                         NULL };
+    g_autofree char *got = read_all(settings);
+    g_assert_cmpstr(got, ==, "1 2=3");
+    close(ends[0]);
 }
 
 static void tables__have_one_of_four_delimiters(void)
@@ -376,6 +395,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
     g_test_add_func("/data/task/tables", tables__are_cut_into_cells);
+    g_test_add_func("/data/task/pipes", tables__come_through_pipes);
     g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
     g_test_add_func("/data/task/errors", tables__say_what_is_wrong_and_where);
     g_test_add_func("/data/task/braces", templates__without_braces_are_refused);

@@ -52,8 +52,11 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
     if (*format != RECORD_AUTO)
         return true;
     *format = RECORD_CSV;
-    return foreign_check_name(source->path, error) && check_start(source->path, error) &&
-           (source->delimiter ||
+    if (!foreign_check_name(source->path, error))
+        return false;
+    /* With a delimiter the file is not opened here, since a pipe is read once. */
+    return source->delimiter ||
+           (check_start(source->path, error) &&
             fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
                       source->path));
 }
