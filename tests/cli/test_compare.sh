@@ -58,6 +58,9 @@ expect 0 'torn: ended' "$loam" status "$work/torn"
 grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the losses of one run: $(cat "$work/table")"
 ! grep -q option "$work/table" || fail "options of one run: $(cat "$work/table")"
 "$loam" compare "$work/a" --json | sed -n 1p | grep -q '^{"kind":"valid","step":' || fail "JSON of one run"
+# A loss that is rounded to zero has no minus.
+cp -r "$work/a" "$work/zero" && sed -Ei 's/"loss":[0-9.]+/"loss":-1e-9/' "$work/zero/metrics.jsonl"
+"$loam" compare "$work/zero" >"$work/table" && grep -Eq '^40 .* 0\.0000$' "$work/table" || fail "a loss of zero: $(cat "$work/table")"
 mkdir "$work/empty" "$work/sweep"
 expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work/a" "$work/empty"
 # A folder, such as a sweep's, stands for the runs below it.

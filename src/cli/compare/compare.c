@@ -231,7 +231,7 @@ static void print_losses(const Run *runs, int n, const Axis *axis)
         table_add(&table, axis->by_tokens ? text_count(x) : g_strdup_printf("%.0f", x));
         for (int i = 0; i < n; i++) {
             double loss = loss_at(&runs[i], axis, x);
-            table_add(&table, isnan(loss) ? g_strdup("-") : g_strdup_printf("%.4f", loss));
+            table_add(&table, isnan(loss) ? g_strdup("-") : text_fixed(loss, 4));
         }
     }
     putchar('\n');
