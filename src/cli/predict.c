@@ -136,6 +136,12 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
            answer_batch_add(&p->batch, &p->encoder, &record, example, error);
 }
 
+/* Whether a field is the number of a column, as in a table without header, whose first line may hold that number. */
+static bool is_number(const char *field)
+{
+    return field[strspn(field, "0123456789")] == '\0';
+}
+
 /* Whether a line names the columns of a table, and the fields of the task are among them. */
 static bool is_header(const Predictor *p, const char *line)
 {
@@ -153,7 +159,8 @@ static bool is_header(const Predictor *p, const char *line)
             }
         }
         for (guint field = 0; field < p->fields->len; field++)
-            found &= g_strv_contains((const char *const *)cells, p->fields->pdata[field]);
+            found &= !is_number(p->fields->pdata[field]) &&
+                     g_strv_contains((const char *const *)cells, p->fields->pdata[field]);
     }
     return found;
 }

@@ -160,6 +160,7 @@ for table in marks.tsv 'quoted.csv'; do
     expect 1 'standard input is a table with the columns ' bash -c "'$loam' predict runs/a --json <$table"
 done
 [ "$(printf 'text, mark\n' | "$loam" predict runs/a | wc -l)" = 1 ] || fail "a line with a comma is refused"
+[ "$(printf '1,2\n' | "$loam" predict runs/a 'task.input={1}' | wc -l)" = 1 ] || fail "a line of numbers is refused, as column 1 has one of them for its name"
 echo "ok: predict tells a table from lines"
 head -n 1 marks.tsv >none.tsv
 expect 1 'none.tsv: the file holds no examples' "$loam" task show config.yaml task.data=none.tsv task.valid=
