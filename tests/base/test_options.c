@@ -330,7 +330,7 @@ static void markdown_lists_every_option(void)
     g_assert_nonnull(strstr(text, "- `train.length` ([by model](../defaults.md); "));
     g_assert_nonnull(strstr(text, "# Options of optim\n\nHow to read this: [options](../options.md).\n\n"));
     g_assert_nonnull(strstr(text, "\n- `optim.name` (`adafactor`; adamw, adafactor; logged): which optimizer\n"
-                                  "- `optim.lr` (`1e-3`; number 0 to 10; logged): peak learning rate\n"
+                                  "- `optim.lr` (`1e-3`; number 0…10; logged): peak learning rate\n"
                                   "- `optim.nesterov` (`false`; logged): this | that\n"));
     g_assert_nonnull(strstr(text, "- `model.width` (`512`; whole number at least 1; refuses): width\n"));
     g_assert_nonnull(strstr(text, "- `data.train` (`\"\"`; refuses): the dataset\n"));

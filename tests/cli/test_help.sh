@@ -22,7 +22,7 @@ for case in 'lr:optim.min_lr' 'batch:train.micro_batch' 'warmup:optim.warmup' 'p
     ! LC_ALL=C.UTF-8 grep '^.\{101\}' "$work/out" || fail "lines above 100 columns"
 done
 # Pages of the documentation stand after options: those that have the word in their title first.
-for case in 'finetune:docs/finetune.md|Fine-tuning' 'lr:docs/schedules.md|Learning rates' 'presets:docs/presets.md|presets' \
+for case in 'finetune:docs/finetune.md|Fine-tuning' 'lr:docs/schedules.md|Learning rates' 'presets:docs/presets.md|Presets' \
     'parquet:docs/data-files.md|Data from Parquet' 'docker:docs/not-in-loam.md|pip install' \
     'learning rate:docs/schedules.md|Learning rates' 'ResumIng:docs/train.md|Stopping and going on' 'gpu:docs/gpu.md|GPUs' 'learning-rates:docs/coming-from/megatron.md|--lr,'; do
     words=${case%%:*} page=${case#*:}

@@ -22,17 +22,27 @@ static char *accepted_text(const OptionRow *row)
     return g_strjoin(range ? " " : "", kinds[row->type], range ? range : "", NULL);
 }
 
-/* The same in fewer words: "1 to 8", "number 0 to 1", "amount at least 0". */
+/* The same in fewer words: "1…8", "number 0…1", "amount 0…". */
 static char *accepted_item(const OptionRow *row)
 {
     g_autofree char *text = accepted_text(row);
     if (row->type != OPT_I64 && row->type != OPT_F64 && row->type != OPT_AMOUNT)
         return g_steal_pointer(&text);
+    static const char *const words[][2] = {
+        { "whole number ", "" },
+        { "number with a unit", "amount" },
+        { "between ", "" },
+        { " and ", "…" },
+    };
     GString *item = g_string_new(text);
-    g_string_replace(item, "whole number between ", "", 1);
-    g_string_replace(item, "number with a unit", "amount", 1);
-    g_string_replace(item, "between ", "", 1);
-    g_string_replace(item, " and ", " to ", 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+        g_string_replace(item, words[i][0], words[i][1], 1);
+    const char *least = strstr(item->str, "at least ");
+    if (least) {
+        const gssize at = least - item->str;
+        g_string_erase(item, at, (gssize)strlen("at least "));
+        g_string_insert(item, at + (gssize)strcspn(item->str + at, ","), "…");
+    }
     return g_string_free(item, FALSE);
 }
 
@@ -43,14 +53,14 @@ static char *default_text(const OptionRow *row, const char *const *by_model)
     return g_strdup_printf("`%s`", *row->default_value ? row->default_value : "\"\"");
 }
 
-/* An item of a list: - `optim.lr` (`1e-3`; number 0 to 10; logged): peak learning rate */
+/* An item of a list: - `optim.lr` (`1e-3`; number 0…10; logged): peak learning rate */
 static void write_markdown_row(GString *text, const OptionRow *row, const char *const *by_model)
 {
-    static const char *const resume[] = { [OPT_IDENTITY] = "refuses", [OPT_TUNABLE] = "logged", [OPT_FREE] = "free" };
+    static const char *const resume[] = { [OPT_IDENTITY] = "", [OPT_TUNABLE] = "; logged", [OPT_FREE] = "; free" };
     const bool is_any = row->type == OPT_BOOL || row->type == OPT_STRING; /* the default says what is accepted */
     g_autofree char *accepted = accepted_item(row), *initial = default_text(row, by_model);
-    g_autofree char *item = g_strdup_printf("`%s` (%s; %s%s%s): %s", row->name, initial, is_any ? "" : accepted,
-                                            is_any ? "" : "; ", resume[row->class], row->help);
+    g_autofree char *item = g_strdup_printf("`%s` (%s%s%s%s): %s", row->name, initial, is_any ? "" : "; ",
+                                            is_any ? "" : accepted, resume[row->class], row->help);
     g_string_append_c(text, '-');
     text_append_wrapped(text, item, 1, 2, MARKDOWN_WIDTH);
 }
@@ -64,7 +74,7 @@ char *options_to_markdown(const OptionTable *table, const char *group, const cha
         if (group && !option_same_group(row->name, group))
             continue;
         if (option_opens_group(rows, i))
-            g_string_append_printf(text, "%s# Options of %.*s\n\nHow to read this: [options](../options.md).\n\n",
+            g_string_append_printf(text, "%s# Options of %.*s\n\n[How to read this](../options.md).\n\n",
                                    text->len ? "\n" : "", (int)option_group_length(row->name), row->name);
         write_markdown_row(text, row, by_model);
     }

@@ -1,6 +1,7 @@
 #include "cli/help/help.h"
 
 #include "base/log.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "run/config/config.h"
 
@@ -37,45 +38,52 @@ static const GOptionEntry entries[] = {
 };
 
 /* Prints the number of parameters. If the vocabulary size comes from the tokenizer, it is printed as V. */
-static void print_params(ModelConfig *config)
+static char *params_text(ModelConfig *config)
 {
     int64_t vocab = config->vocab;
     config->vocab = 1;
     int64_t with_one = model_config_params(config);
     config->vocab = 2;
     int64_t per_token = model_config_params(config) - with_one;
-    g_autofree char *fixed = text_grouped(with_one - per_token + vocab * per_token);
+    char *fixed = text_grouped(with_one - per_token + vocab * per_token);
     if (vocab > 0)
-        printf("%s |\n", fixed);
-    else
-        printf("%s + %" G_GINT64_FORMAT " V |\n", fixed, per_token);
+        return fixed;
+    char *text = g_strdup_printf("%s + %" G_GINT64_FORMAT " V", fixed, per_token);
+    g_free(fixed);
+    return text;
 }
 
-static bool print_preset(const char *name, GError **error)
+static bool add_preset(Table *table, const char *name, GError **error)
 {
     g_auto(Config) config = { 0 };
     g_autofree char *override = g_strconcat("model.preset=", name, NULL);
     ModelConfig *model = &config.model;
     if (!config_load(&config, NULL, &override, 1, error))
         return false;
-    g_autofree char *vocab = model->vocab > 0 ? text_grouped(model->vocab) : g_strdup("V");
-    printf("| `%s` | %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
-           " | %" G_GINT64_FORMAT "×%" G_GINT64_FORMAT " | %s | ",
-           name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim, vocab);
-    print_params(model);
+    table_add(table, g_strdup(name));
+    table_add(table, g_strdup_printf("%" G_GINT64_FORMAT "+%" G_GINT64_FORMAT, model->n_enc, model->n_dec));
+    table_add(table, g_strdup_printf("%" G_GINT64_FORMAT, model->width));
+    table_add(table, g_strdup_printf("%" G_GINT64_FORMAT, model->ffn));
+    table_add(table, g_strdup_printf("%" G_GINT64_FORMAT "×%" G_GINT64_FORMAT, model->heads, model->head_dim));
+    table_add(table, model->vocab > 0 ? text_grouped(model->vocab) : g_strdup("V"));
+    table_add(table, params_text(model));
     return true;
 }
 
 static bool print_presets(GError **error)
 {
-    fputs(
-        "| preset | blocks of encoder + decoder | width | feed-forward | heads | published vocabulary | parameters |\n"
-        "|---|---|---|---|---|---|---|\n",
-        stdout);
-    for (const char *const *name = model_preset_names; *name; name++)
-        if (!print_preset(*name, error))
-            return false;
-    return true;
+    static const char *const heading[] = { "preset", "encoder+decoder", "width",     "feed-forward",
+                                           "heads",  "vocabulary",      "parameters" };
+    Table table = table_new(G_N_ELEMENTS(heading));
+    for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
+        table_add(&table, g_strdup(heading[i]));
+    bool ok = true;
+    for (const char *const *name = model_preset_names; ok && *name; name++)
+        ok = add_preset(&table, *name, error);
+    fputs("# Presets\n\n```\n", stdout);
+    table_print(&table);
+    fputs("```\n", stdout);
+    return ok;
 }
 
 static bool print_text(char *text)
