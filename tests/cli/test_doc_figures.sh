@@ -39,7 +39,7 @@ for recipe in ast-t5 ast-t5-vanilla; do
     says coming-from/ast-t5.md "model of $(unmeasured configs/recipes/$recipe.yaml | sed -n 's/^parameters *//p') parameters"
 done
 preset=fairseq-transformer-lm
-says coming-from/fairseq.md "$preset\` ($("$loam" help --presets | sed -nE "s/.*\`$preset\`.* \| ([^|]*) \|$/\1/p") parameters"
+says coming-from/fairseq.md "$preset\` ($("$loam" help --presets | sed -nE "s/^$preset .*  ([^ ].*)$/\1/p") parameters"
 echo "ok: counts of plans"
 
 # The tables of docs/defaults.md, a row at a time: what `plan --options` gives to a model of that family and size.
@@ -78,9 +78,9 @@ compare() {
             fail "docs/defaults.md, $row: ${pair%%=*} is $got, not $want"
     done
 }
-# rows HEADER: the cells of the table that begins with this header, without backquotes and blanks around them, one row a line.
+# rows HEADER: the cells of the table whose heading begins with these, between bars, one row a line; "-" means an empty cell.
 rows() {
-    awk -v header="$1" 'index($0, header) == 1 { on = 1; next } on && !/^\|/ { exit } on && !/^\|---/ { gsub(/`/, ""); gsub(/ *\| */, "|"); print substr($0, 2) }' docs/defaults.md
+    awk -v header="$1" '/^```/ { on = 0 } { gsub(/  +/, "|"); gsub(/\|-/, "|") } on { print } index($0, header) == 1 { on = 1 }' docs/defaults.md
 }
 # options_of OPTION…: what the plan with these gives, as $work/options; one plan answers for all rows of a model.
 options_of() {
@@ -95,7 +95,7 @@ while IFS='|' read -r family size objective length batch optimizer _; do
     options_of model.preset=$(model_of "$family" "$size" objective)
     compare "$family, $size" "data.objective=$objective" "data.input_length=$length" "train.batch=$batch" "optim.name=$optimizer"
     n=$((n + 1))
-done < <(rows '| family | size | `data.objective`')
+done < <(rows 'family|size|data.objective')
 while IFS='|' read -r family optimizer size lr schedule warmup beta2 eps decay _; do
     [ "$family" != "bert, gpt" ] || continue
     # shellcheck disable=SC2046
@@ -105,7 +105,7 @@ while IFS='|' read -r family optimizer size lr schedule warmup beta2 eps decay _
     compare "$family, $optimizer, $size" "optim.lr=$lr" "optim.schedule=$schedule" "optim.warmup=$warmup" "optim.weight_decay=$decay" \
         ${beta2:+"optim.beta2=$beta2"} ${eps:+"optim.eps=$eps"} optim.clip_norm=1 optim.min_lr=0
     n=$((n + 1))
-done < <(rows '| family | optimizer | size |')
+done < <(rows 'family|optimizer|size')
 [ $n = 25 ] || fail "$n rows of docs/defaults.md were read, not 25"
 echo "ok: $n rows of docs/defaults.md"
 
@@ -114,9 +114,9 @@ memory() { unmeasured "$work/empty.yaml" tokenizer.path=bytes train.threads=1 tr
 while read -r name preset vocab length; do
     for precision in f32 bf16 'bf16 train.f32_residual=false' 'bf16 train.f32_gradients=false'; do
         # shellcheck disable=SC2086
-        name+=" | $(memory "model.preset=$preset" "model.vocab=$vocab" "data.input_length=$length" train.precision=$precision)"
+        name+=" $(memory "model.preset=$preset" "model.vocab=$vocab" "data.input_length=$length" train.precision=$precision)"
     done
-    says precision.md "| ${name//_/ } |"
+    tr -s ' ' <docs/precision.md | grep -qxF -- "${name//_/ }" || fail "docs/precision.md does not say: ${name//_/ }"
 done <<'MODELS'
 T5-1.1-small,_512/114 t5-1.1-small 32128 512
 BERT-base,_512 bert-base 30522 512
@@ -126,7 +126,7 @@ MODELS
 says train.md "model: $(unmeasured "$work/empty.yaml" tokenizer.path=bytes model.preset=t5-1.1-tiny model.vocab=2176 | sed -n 's/^parameters *//p') parameters"
 echo "ok: memory by precision"
 
-# The defaults of tasks, which four pages state.
+# The defaults of tasks, which two pages state.
 printf '{"text": "a b", "label": "x"}\n{"text": "c", "label": "y"}\n' >"$work/classes.jsonl"
 echo '{"text": "a b", "second": "d e", "answers": {"text": ["d"], "answer_start": [0]}}' >"$work/answers.jsonl"
 echo '{"text": "a b", "first": "c", "second": "d e", "label": 1}' >"$work/choices.jsonl"
@@ -151,11 +151,8 @@ compare "classes" 'train.batch=8 examples' 'train.length=3 epochs' 'train.eval_e
 task "classes, adapters" classes "optim.lr=5e-4 optim.weight_decay=0" model.preset=bert-tiny lora.rank=4 "${classes[@]}"
 task "answers" answers "$labels data.input_length=384" model.preset=bert-tiny 'task.second={second}' task.answers=answers
 task "choices" choices "$labels data.input_length=512" model.preset=bert-tiny 'task.choices={first},{second}' "${classes[@]}"
-says finetune.md '`data.objective` is `seq2seq`, `train.length` 5 epochs and `train.batch` 16 examples (with a [head](heads.md) 3 epochs and 8 examples), `train.eval_every` 1 epoch'
-says finetune.md 'or 512 and 128 tokens ([other objective and lengths](defaults.md) with a head). The learning rates are those of fine-tuning: Adafactor has a constant 1e-3 (T5X), and AdamW 1e-4 for T5, 5e-5 for GPT and for heads, and 5e-4 with [adapters](lora.md), falling linearly after 6 % of warm-up'
-says heads.md '`data.objective` is `labels`, `train.length` 3 epochs, `train.eval_every` 1 epoch, `train.batch` 8 examples; `data.input_length` 256 tokens (384 for answers, 512 for choices), at most `model.max_positions`; AdamW with a rate of 5e-5 that falls linearly after 6 % of warm-up, and β₂ 0.999'
 says lora.md 'the optimizer is AdamW at 5e-4 without weight decay'
-says lora.md '| `lora.alpha` | `lora_alpha` | default 8'
+says lora.md '`lora.alpha` (`lora_alpha`): default 8'
 says defaults.md '| `data.input_length`, `data.target_length` | those of `task.name` ([task](task.md)), else 512 and 128; a GPT'
 says defaults.md '| `train.batch` | 16 examples |'
 says defaults.md '| with `adamw` on a T5; on a GPT | 1e-4; 5e-5; `linear`, 6% |'
@@ -169,18 +166,13 @@ number_of() { # VERB OPTION
     "$loam" "$1" --help | sed -nE "s/^ *$2=.*\(default[^0-9)]*([0-9.]+)[^)]*\).*/\1/p"
 }
 for option in --max-line --max-mean-line; do
-    says prepare.md "| \`$option N\` ($(number_of prepare $option)) |"
+    says prepare.md "- \`$option N\` ($(number_of prepare $option)):"
 done
-says prepare.md "| \`--min-letters SHARE\` ($(number_of prepare --min-letters)) |"
+says prepare.md "- \`--min-letters SHARE\` ($(number_of prepare --min-letters)):"
 says prepare.md "at least \`--exclude-share\` ($(number_of prepare --exclude-share)) of the distinct n-grams of one, n = \`--exclude-ngram\` ($(number_of prepare --exclude-ngram))"
 says prepare.md "at most $(number_of prepare --max-document) MiB (\`--max-document\`)"
-while IFS='|' read -r _ flag _ default _; do
-    option=$(sed -E 's/^ *`(--[a-z-]+).*/\1/' <<<"$flag")
-    case $option in
-    --temperature | --top-k) continue ;; # 0, which the help says in words
-    esac
-    stated=$(sed -E 's/^ *([0-9.]*).*/\1/' <<<"$default")
+while IFS='|' read -r option stated; do
     [ "$stated" = "$(number_of generate "$option")" ] ||
         fail "docs/generate.md: $option has the default $(number_of generate "$option"), not $stated"
-done < <(sed -n '/^| flag |/,/^$/p' docs/generate.md | sed 1,2d)
+done < <(sed -nE '/--temperature|--top-k/d; s/^- `(--[a-z-]+)[^`]*` \(([0-9.]*).*/\1|\2/p' docs/generate.md)
 echo "ok: defaults of verbs"
