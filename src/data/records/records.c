@@ -12,14 +12,14 @@ const char *const record_choice_names[] = { "auto", "true", "false", NULL };
 static const RecordKind kinds[] = {
     [RECORD_TSV] = { { ".tsv", ".tab" }, RETURNS_KEPT, table_open, table_next, .columns = true },
     [RECORD_CSV] = { { ".csv" }, RETURNS_KEPT, table_open, table_next, .columns = true },
-    [RECORD_JSONL] = { { ".jsonl", ".ndjson" }, RETURNS_DROPPED, json_lines_open, json_lines_next },
-    [RECORD_JSON] = { { ".json" }, RETURNS_KEPT, json_open, json_next },
+    [RECORD_JSONL] = { { ".jsonl", ".ndjson" }, RETURNS_DROPPED, json_lines_open, json_lines_next, .columns = false },
+    [RECORD_JSON] = { { ".json" }, RETURNS_KEPT, json_open, json_next, .columns = false },
     [RECORD_PARALLEL] = { { NULL }, RETURNS_DROPPED, parallel_open, parallel_next, .columns = true },
     [RECORD_CONLL] = { { ".conll", ".bio" }, RETURNS_DROPPED, conll_open, conll_next, .columns = true },
     [RECORD_COPY] = { { NULL }, RETURNS_DROPPED, reader_open_lines, copy_next, .columns = true },
-    [RECORD_TEXT] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_block },
-    [RECORD_PARTS] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_part },
-    [RECORD_FILE] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_file },
+    [RECORD_TEXT] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_block, .columns = false },
+    [RECORD_PARTS] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_part, .columns = false },
+    [RECORD_FILE] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_file, .columns = false },
 };
 
 /* ---- the format of a file ---- */

@@ -70,7 +70,7 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
     config->preset = (char *)"";
     if (arch == NULL)
         return NULL;
-    config->architecture = arch->stored;
+    config->architecture = (int)arch->stored;
     config->init = arch->family == FAMILY_T5 ? INIT_SCHEME_T5 : INIT_SCHEME_NORMAL;
     config->init_scale_outputs = arch->init_scale_outputs;
     config->inner_dropout = arch->family == FAMILY_T5;
