@@ -58,7 +58,7 @@ echo "ok: means and deviations: $(tail -n 1 table)"
 
 # A run that was begun by a version without an option has the option's default.
 cp -r runs/grid runs/older
-sed -i '/^  tf32:/d; /^fp8:/,$d' runs/older/optim.lr=1e-2/seed-3/config.yaml
+sed -i '/^  architecture:/d; /^  tf32:/d; /^fp8:/,$d' runs/older/optim.lr=1e-2/seed-3/config.yaml
 "$loam" collect runs/older >again 2>err && cmp table again || fail "collect of an older run: $(cat again err)"
 rm -r runs/older
 

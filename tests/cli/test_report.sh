@@ -54,6 +54,7 @@ for text in '<th>optim.lr</th><td>0.001</td><td>0.003</td>' '<th>model.width</th
     grep -qF -- "$text" "$work/one.html" || fail "no $text"
 done
 ! grep -qF '<th>optim.weight_decay</th>' "$work/one.html" || fail "an option that is its default"
+! grep -qF '<th>model.architecture</th>' "$work/one.html" || fail "an option that follows from the others"
 "$loam" report "$work/a" "$work/b" --by hours --out "$work/two.html" 2>/dev/null
 check_page "$work/two.html"
 grep -qF "$work/b training" "$work/two.html" || fail "the names of two runs"

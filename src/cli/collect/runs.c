@@ -58,12 +58,17 @@ static void add_default(const OptionRow *row, const char *accepts, gpointer data
         option_settings_add(completion->settings, row->name, value, "default");
 }
 
-/* Adds options that did not exist when the run was started, with their defaults. */
+/* Adds options that did not exist when the run was started, with their defaults; the architecture follows from the
+ * run's other options. */
 static void complete_settings(GPtrArray *settings)
 {
-    g_auto(Config) defaults = { 0 };
+    g_auto(Config) defaults = { 0 }, own = { 0 };
+    g_autoptr(GError) ignored = NULL; /* an option of a later version */
     options_set_defaults(config_options(), &defaults);
+    options_set_defaults(config_options(), &own);
     option_settings_rename(settings, config_options());
+    options_apply(config_options(), &own, settings, &ignored);
+    defaults.model.architecture = (int)model_config_architecture(&own.model);
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
