@@ -70,6 +70,9 @@ documents 3 '"one' two table.tsv.zst
 documents 2 'id' two --input-format text table.csv
 tr ',' ';' <table.csv >semicolons.csv
 documents 2 'one; "two"' two --delimiter ';' semicolons.csv
+documents 2 'one; "two"' semicolons.csv --delimiter ';' --input-format csv - && ! grep -q without err || fail "$(cat err)"
+documents 2 'id;text' semicolons.csv --delimiter ';' -
+grep -qF 'delimiter: without effect on /dev/stdin, which is not read as a table (--input-format csv: as one)' err || fail "$(cat err)"
 tr '\n' '\r' <table.csv >mac.csv
 documents 2 'one, "two"' two mac.csv
 expect 1 "semicolons.csv: a table separated by semicolons, not commas: give --delimiter=';' (',' if it has one column)" "$loam" prepare --tokenizer bytes --out x semicolons.csv

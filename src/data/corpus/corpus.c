@@ -95,6 +95,19 @@ static bool check_tables(const GPtrArray *files, GError **error)
     return true;
 }
 
+/* Warns that --delimiter has no effect, such as on a table that comes through a pipe and is read as text. */
+static void advise_delimiter(const GPtrArray *files, const CorpusOptions *options)
+{
+    bool table = false;
+    for (guint i = 0; i < files->len; i++) {
+        const RecordFormat format = ((CorpusFile *)files->pdata[i])->format;
+        table |= format == RECORD_CSV || format == RECORD_TSV;
+    }
+    if (options->delimiter && files->len > 0 && !table && !options->field_option)
+        log_warning("--delimiter: without effect on %s, which is not read as a table (--input-format csv: as one)",
+                    ((CorpusFile *)files->pdata[0])->path);
+}
+
 bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error)
 {
     static const struct {
@@ -120,6 +133,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
         return NULL;
     leave_out(files, is_table, NULL, "tables are read if they are named, not from folders");
     leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");
+    advise_delimiter(files, options);
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);
     corpus->options = *options;
