@@ -68,6 +68,9 @@ documents 2 'one, "two"' table.csv --input-format csv -
 documents 2 'b' two --field body --field id table.csv
 documents 3 '"one' two table.tsv.zst
 documents 2 'id' two --input-format text table.csv
+printf 'id\ttext\n' | tee small.tab >large.TAB
+documents 1 'id' two small.tab
+documents 1 'id' two large.TAB
 tr ',' ';' <table.csv >semicolons.csv
 documents 2 'one; "two"' two --delimiter ';' semicolons.csv
 documents 2 'one; "two"' semicolons.csv --delimiter ';' --input-format csv - && ! grep -q without err || fail "$(cat err)"

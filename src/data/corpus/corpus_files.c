@@ -32,7 +32,7 @@ static RecordFormat format_of(const char *name, bool in_folder)
     const RecordFormat format = record_format_of_name(name);
     if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".ndjson") || g_str_has_suffix(name, ".json"))
         return RECORD_JSONL;
-    if (format == RECORD_CSV || (format == RECORD_TSV && !g_str_has_suffix(name, ".tab")))
+    if (format == RECORD_CSV || (format == RECORD_TSV && g_ascii_strcasecmp(strrchr(name, '.'), ".tab") != 0))
         return format;
     return g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')) ? RECORD_TEXT : RECORD_FILE;
 }
