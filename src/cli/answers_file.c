@@ -52,7 +52,8 @@ uint64_t model_hash(const LoadedModel *loaded, const char *settings)
     hash_text(&hash, loaded->tok ? tokenizer_hash(loaded->tok) : "");
     for (int i = 0; i < n_model_options; i++) {
         g_autofree char *value = options_plain_value(&model_table, model_config(loaded->model), &model_options[i]);
-        hash_text(&hash, value);
+        if (strcmp(model_options[i].name, "model.architecture") != 0) /* no answer depends on this name */
+            hash_text(&hash, value);
     }
     g_autofree float *chunk = g_new(float, (size_t)widest(params));
     for (int i = 0; i < params_count(params); i++)

@@ -161,6 +161,14 @@ for table in marks.tsv 'quoted.csv'; do
 done
 [ "$(printf 'text, mark\n' | "$loam" predict runs/a | wc -l)" = 1 ] || fail "a line with a comma is refused"
 [ "$(printf '1,2\n' | "$loam" predict runs/a 'task.input={1}' | wc -l)" = 1 ] || fail "a line of numbers is refused, as column 1 has one of them for its name"
+# Answers are of a model, whatever it is exported as.
+cut -f 1 marks.tsv | sed -n 2,6p >lines
+for name in t5 umt5; do
+    "$loam" train config.yaml run.dir=runs/$name train.length='1 steps' model.architecture=$name 2>err || fail "$(cat err)"
+done
+"$loam" predict runs/t5 --out whole.jsonl <lines 2>err || fail "$(cat err)"
+sed -n 1,2p whole.jsonl >some.jsonl
+"$loam" predict runs/umt5 --out some.jsonl <lines 2>err && cmp some.jsonl whole.jsonl || fail "$(cat err)"
 echo "ok: predict tells a table from lines"
 head -n 1 marks.tsv >none.tsv
 expect 1 'none.tsv: the file holds no examples' "$loam" task show config.yaml task.data=none.tsv task.valid=
