@@ -123,7 +123,6 @@ static void columns_of_one_name_are_told_apart(void)
 {
     g_autofree char *path = file_write_text(folder, "a.csv", "a,,b,a,\n1,2,3,4,5\n");
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     RecordReader *reader = record_reader_open(&(RecordSource){ .path = path }, &error);
     Record record;
     g_assert_true(record_reader_next(reader, &record, &error));

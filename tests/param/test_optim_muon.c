@@ -37,7 +37,7 @@ static OptimConfig torch_config(MuonScale scale)
     OptimConfig config = optim_defaults(OPTIM_MUON);
     config.lr = 0.02;
     config.weight_decay = 0.1;
-    config.muon_scale = scale;
+    config.muon_scale = (int)scale;
     return config;
 }
 
