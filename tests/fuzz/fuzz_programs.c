@@ -10,7 +10,8 @@ static const char *const names[] = { "humaneval", "humaneval_plus", "mbpp", "mbp
 static void read_problems(const Task *task, const char *path, GError **error)
 {
     const TaskFile file = { .path = (char *)(uintptr_t)path };
-    const TaskConfig config = { .on_error = TASK_SKIP };
+    char none[] = "";
+    const TaskConfig config = { .on_error = TASK_SKIP, .value = none, .label = none, .target = none };
     TaskReader *reader = task_reader_open(task, &config, &file, false, error);
     TaskExample example;
     Problem problem;

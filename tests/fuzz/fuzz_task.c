@@ -81,7 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fuzz_keep(name, data + 1, bytes - 1);
     if (task.lookup)
         fuzz_keep(task.lookup, data + 1, bytes - 1);
-    const TaskConfig config = { .on_error = data[0] & 0x80 ? TASK_SKIP : TASK_STOP };
+    char none[] = "";
+    const TaskConfig config = {
+        .on_error = data[0] & 0x80 ? TASK_SKIP : TASK_STOP, .value = none, .label = none, .target = none
+    };
     const TaskFile file = { .path = path };
     g_autoptr(GError) error = NULL;
     TaskExample example;
