@@ -150,6 +150,90 @@ static void the_scale_of_a_tied_mt5_is_its_makers(void)
     g_assert_false(config_with("mt5-tf5", "tie_word_embeddings", "true").scale_logits);
 }
 
+/* A value that is not the option's default. g_free. */
+static char *other_value(const OptionRow *row)
+{
+    switch (row->type) {
+    case OPT_BOOL:
+        return g_strdup(strcmp(row->default_value, "true") == 0 ? "false" : "true");
+    case OPT_ENUM:
+        return g_strdup(row->choices[strcmp(row->choices[0], row->default_value) == 0 ? 1 : 0]);
+    case OPT_I64:
+    case OPT_F64: {
+        const double value = g_ascii_strtod(row->default_value, NULL); /* 0 of "auto" */
+        return g_strdup_printf("%g", value + 1 > row->max ? row->min + row->max / 3 : value + 1);
+    }
+    default:
+        return g_strdup("other");
+    }
+}
+
+/* Options whose value stays in an architecture that has no name for it: it changes no model without another option that
+ * is set back, or it belongs to the initial weights or to the tokenizer. */
+static bool is_kept(const char *name)
+{
+    static const char *const names[] = { "model.preset",
+                                         "model.vocab_multiple",
+                                         "model.max_positions",
+                                         "model.position_zero",
+                                         "model.rotary_base",
+                                         "model.qk_layer_scaling",
+                                         "model.labels",
+                                         "model.head_activation",
+                                         "model.tie_embeddings",
+                                         "model.init",
+                                         "model.init_std",
+                                         "model.init_scale_outputs",
+                                         "model.inner_dropout",
+                                         "model.rel_buckets",
+                                         "model.rel_max_distance",
+                                         "model.width",
+                                         "model.ffn",
+                                         "model.heads",
+                                         "model.head_dim",
+                                         "model.vocab",
+                                         "model.activation",
+                                         "model.norm_eps",
+                                         NULL };
+    const bool detail = g_str_has_prefix(name, "model.sparse_") && strcmp(name, "model.sparse_pattern") != 0;
+    return detail || g_str_has_prefix(name, "lora.") || g_strv_contains(names, name);
+}
+
+/* A new option which no architecture of config.json knows must not survive in a model that is read from there. */
+static void options_that_no_architecture_names_have_their_defaults(void)
+{
+    ModelConfig plain, other;
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    model_config_defaults(&plain);
+    other = model_config_copy(&plain);
+    for (int i = 0; i < n_model_options; i++) {
+        g_autofree char *value = other_value(&model_options[i]);
+        option_settings_add(settings, model_options[i].name, value, "test");
+    }
+    GError *error = NULL;
+    options_apply(&model_table, &other, settings, &error);
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) all = options_differences(&model_table, &plain, &other, OPT_IDENTITY);
+    g_autoptr(GHashTable) fixed = g_hash_table_new(g_str_hash, g_str_equal);
+    static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_umt5, &hf_bert, &hf_modernbert,
+                                                           &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+    for (size_t a = 0; a < G_N_ELEMENTS(architectures); a++) {
+        ModelConfig from_plain = plain, from_other = other;
+        hf_fit(architectures[a], &from_plain);
+        hf_fit(architectures[a], &from_other);
+        g_autoptr(GPtrArray) rows = options_differences(&model_table, &from_plain, &from_other, OPT_IDENTITY);
+        for (guint i = 0; i < all->len; i++)
+            if (!g_ptr_array_find(rows, all->pdata[i], NULL))
+                g_hash_table_add(fixed, (gpointer)((const OptionRow *)all->pdata[i])->name);
+    }
+    for (guint i = 0; i < all->len; i++) {
+        const char *name = ((const OptionRow *)all->pdata[i])->name;
+        if (!is_kept(name) && !g_hash_table_contains(fixed, name))
+            g_error("%s: no architecture of Hugging Face sets it back", name);
+    }
+    model_config_clear(&other);
+}
+
 int main(int argc, char **argv)
 {
     GError *error = NULL;
@@ -167,6 +251,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hf_config/a_roberta_without_a_row_for_padding_is_refused",
                     a_roberta_without_a_row_for_padding_is_refused);
     g_test_add_func("/hf_config/the_scale_of_a_tied_mt5_is_its_makers", the_scale_of_a_tied_mt5_is_its_makers);
+    g_test_add_func("/hf_config/options_that_no_architecture_names_have_their_defaults",
+                    options_that_no_architecture_names_have_their_defaults);
     int status = g_test_run();
     io_remove_tree(scratch, NULL);
     g_free(scratch);

@@ -215,6 +215,16 @@ void options_clear(const OptionTable *table, void *config)
     }
 }
 
+void options_copy_value(const OptionTable *table, void *to, const void *from, const OptionRow *row)
+{
+    static const size_t bytes[] = {
+        [OPT_BOOL] = sizeof(bool),     [OPT_I64] = sizeof(int64_t), [OPT_F64] = sizeof(double),
+        [OPT_STRING] = sizeof(char *), [OPT_ENUM] = sizeof(int),    [OPT_AMOUNT] = sizeof(Amount),
+        [OPT_LIST] = sizeof(char *)
+    };
+    memcpy(option_field(table, to, row), option_field(table, from, row), bytes[row->type]);
+}
+
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row)
 {
     return option_value_format(option_field(table, config, row), row);

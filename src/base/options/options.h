@@ -114,6 +114,8 @@ void options_set_defaults(const OptionTable *table, void *config);
 /* Writes the settings into a configuration. Error messages name the setting's origin, and the type, the range or the
  * nearest existing name. */
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
+/* Copies the value of one option from one configuration to another; a string is not copied, both have it. */
+void options_copy_value(const OptionTable *table, void *to, const void *from, const OptionRow *row);
 void options_clear(const OptionTable *table, void *config);                /* frees the strings of a configuration */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
 /* Translates the name that another program has for an option, with or without a group ("learning_rate",

@@ -24,9 +24,8 @@ typedef struct HfArchitecture {
         int pad, bos, eos;
     } default_ids;           /* token ids to assume if config.json lacks them; -1 means none */
     bool init_scale_outputs; /* value of model.init_scale_outputs, which config.json does not have */
-    /* On entry config describes a pre-norm transformer with RMSNorm, without biases and heads. Sets the options in
-     * which this architecture differs from it. Options that the architecture does not fix are copied from `was`, the
-     * original configuration. */
+    /* On entry each option that some architecture fixes has its default. Sets those that differ in this one, and copies
+     * those that it does not fix from `was`, the original configuration. */
     void (*shape)(ModelConfig *config, const ModelConfig *was);
     /* Read and write settings that `keys` cannot express. An import applies `keys`, `read` and hf_fit in this order; an
      * export applies `keys`, then `write`. */

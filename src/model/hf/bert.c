@@ -68,7 +68,7 @@ void hf_shape_bert(ModelConfig *config, const ModelConfig *was)
 {
     config->norm = NORM_LAYER;
     config->norm_bias = config->post_norm = config->embed_norm = config->bias = config->scale_scores = true;
-    config->final_norm = false;
+    config->final_norm = config->gated = false;
     config->position = model_config_distances(was) ? was->position : POSITION_LEARNED;
     config->token_types = MAX(was->token_types, 1);
     config->head_transform = config->head_bias = was->head_transform;

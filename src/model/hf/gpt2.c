@@ -50,6 +50,7 @@ static void shape(ModelConfig *config, const ModelConfig *was)
 {
     (void)was;
     config->norm = NORM_LAYER;
+    config->gated = false;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_LEARNED;
 }

@@ -36,7 +36,7 @@ static const HfKey keys[] = {
 static void shape(ModelConfig *config, const ModelConfig *was)
 {
     config->kv_heads = was->kv_heads;
-    config->scale_scores = config->gated = true;
+    config->scale_scores = true;
     config->position = POSITION_ROTARY;
 }
 

@@ -47,7 +47,7 @@ static void shape(ModelConfig *config, const ModelConfig *was)
 {
     config->norm = NORM_LAYER;
     config->first_norm = false;
-    config->embed_norm = config->gated = config->scale_scores = true;
+    config->embed_norm = config->scale_scores = true;
     config->position = POSITION_ROTARY;
     config->rotary_local = was->rotary_local;
     config->window = was->window;

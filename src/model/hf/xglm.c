@@ -36,6 +36,7 @@ static const HfAlias aliases[] = {
 static void shape(ModelConfig *config, const ModelConfig *was)
 {
     config->norm = NORM_LAYER;
+    config->gated = false;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_SINUSOIDAL;
     config->position_offset = FIRST_ROW;
