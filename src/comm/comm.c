@@ -170,7 +170,7 @@ CommWork comm_all_reduce(Comm *comm, Tensor x)
 static void copy_own(Tensor to, Tensor from)
 {
     if (to.p != from.p)
-        memcpy(to.p, from.p, (size_t)tensor_count(from) * dtype_bytes((DType)from.dtype));
+        memcpy(to.p, from.p, (size_t)tensor_count(from) * dtype_bytes(from.dtype));
 }
 
 CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)

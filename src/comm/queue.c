@@ -26,7 +26,7 @@ struct CommQueue {
 
 int64_t queue_sent_bytes(const Comm *comm, const Job *job)
 {
-    int64_t size = (int64_t)dtype_bytes((DType)job->x.dtype), all = tensor_count(job->x) * size;
+    int64_t size = (int64_t)dtype_bytes(job->x.dtype), all = tensor_count(job->x) * size;
     int64_t own = (job->starts[comm->rank + 1] - job->starts[comm->rank]) * size;
     switch (job->kind) {
     case JOB_ALL_REDUCE:

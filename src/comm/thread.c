@@ -134,7 +134,7 @@ static bool leave(Comm *comm)
 
 static bool thread_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
 {
-    DType dtype = (DType)x.dtype;
+    DType dtype = x.dtype;
     int64_t first = starts[comm->rank], n = starts[comm->rank + 1] - first;
     const void *const *offered = meet(comm, x.p);
     if (!offered)
@@ -148,7 +148,7 @@ static bool thread_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_
 
 static bool thread_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
 {
-    size_t size = dtype_bytes((DType)x.dtype);
+    size_t size = dtype_bytes(x.dtype);
     const void *const *offered = meet(comm, own.p);
     for (int r = 0; offered && r < comm->size; r++) {
         char *to = (char *)x.p + (size_t)starts[r] * size;
@@ -167,7 +167,7 @@ typedef struct Parts {
 static bool thread_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
 {
     const Parts mine = { own.p, own_starts };
-    size_t size = dtype_bytes((DType)x.dtype);
+    size_t size = dtype_bytes(x.dtype);
     const void *const *offered = meet(comm, &mine);
     for (int r = 0; offered && r < comm->size; r++) {
         const Parts *from = offered[r];
@@ -184,7 +184,7 @@ static bool thread_broadcast(Comm *comm, Tensor x, int root)
 {
     const void *const *offered = meet(comm, x.p);
     if (offered && comm->rank != root)
-        memcpy(x.p, offered[root], (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype));
+        memcpy(x.p, offered[root], (size_t)tensor_count(x) * dtype_bytes(x.dtype));
     return offered && leave(comm);
 }
 
@@ -208,7 +208,7 @@ static bool thread_send(Comm *comm, Tensor x, int to)
     ThreadGroup *group = comm->impl;
     Mailbox *box = &group->boxes[comm->rank * group->size + to];
     monitor_enter(&group->monitor);
-    *box = (Mailbox){ x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    *box = (Mailbox){ x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
     monitor_wake(&group->monitor);
     bool taken = wait_box(comm, box, true, to);
     monitor_leave(&group->monitor);
@@ -219,7 +219,7 @@ static bool thread_receive(Comm *comm, Tensor x, int from)
 {
     ThreadGroup *group = comm->impl;
     Mailbox *box = &group->boxes[from * group->size + comm->rank];
-    size_t bytes = (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype);
+    size_t bytes = (size_t)tensor_count(x) * dtype_bytes(x.dtype);
     monitor_enter(&group->monitor);
     bool there = wait_box(comm, box, false, from);
     Mailbox message = *box;

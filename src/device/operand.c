@@ -42,9 +42,9 @@ static void check_shape(const char *op, const Operand *x, Meaning *letters)
 
 static const char *dtypes_of(unsigned set)
 {
-    for (int dtype = 0; dtype < DT_COUNT; dtype++)
+    for (DType dtype = 0; dtype < DT_COUNT; dtype++)
         if (set == 1u << dtype)
-            return dtype_name((DType)dtype);
+            return dtype_name(dtype);
     return "one of the dtypes of its role";
 }
 
@@ -56,18 +56,18 @@ static void check_dtype(const Device *dev, const char *op, const Operand *x, con
         if (x->roles & 1u << role)
             allowed |= dev->dtypes[role];
     CHECK(x->roles == EVERY_ROLE || allowed & 1u << x->t.dtype, "%s on %s: %s is %s, not %s", op, dev->name, x->name,
-          dtype_name((DType)x->t.dtype), dtypes_of(allowed));
+          dtype_name(x->t.dtype), dtypes_of(allowed));
     bool single = (x->roles & (x->roles - 1)) == 0;
     for (int i = 0; single && i < n; i++)
         CHECK(operands[i].roles != x->roles || !tensor_present(operands[i].t) || operands[i].t.dtype == x->t.dtype,
-              "%s: %s is %s, %s is %s", op, x->name, dtype_name((DType)x->t.dtype), operands[i].name,
-              dtype_name((DType)operands[i].t.dtype));
+              "%s: %s is %s, %s is %s", op, x->name, dtype_name(x->t.dtype), operands[i].name,
+              dtype_name(operands[i].t.dtype));
 }
 
 static size_t extent(Tensor t)
 {
     int64_t rows = tensor_rows(t), cols = tensor_cols(t);
-    return rows == 0 || cols == 0 ? 0 : (size_t)((rows - 1) * t.ld + cols) * dtype_bytes((DType)t.dtype);
+    return rows == 0 || cols == 0 ? 0 : (size_t)((rows - 1) * t.ld + cols) * dtype_bytes(t.dtype);
 }
 
 /* Two views of different columns of one matrix do not overlap, although their ranges of addresses do. */
@@ -78,7 +78,7 @@ static bool overlap(Tensor a, Tensor b)
         return false;
     if (a.rank != 2 || b.rank != 2 || a.ld != b.ld || a.dtype != b.dtype)
         return true;
-    int64_t distance = ((int64_t)q - (int64_t)p) / (int64_t)dtype_bytes((DType)a.dtype) % a.ld;
+    int64_t distance = ((int64_t)q - (int64_t)p) / (int64_t)dtype_bytes(a.dtype) % a.ld;
     int64_t column = distance < 0 ? distance + a.ld : distance; /* of b's first, counted from a's */
     return column < a.d[1] || column + b.d[1] > a.ld;
 }
@@ -126,7 +126,7 @@ double operands_bytes(const Operand *operands, int n)
     double bytes = 0;
     for (int i = 0; i < n; i++) {
         const Operand *x = &operands[i];
-        double once = x->share * (double)tensor_count(x->t) * (double)dtype_bytes((DType)x->t.dtype);
+        double once = x->share * (double)tensor_count(x->t) * (double)dtype_bytes(x->t.dtype);
         bytes += x->access == ACCESS_UPDATED ? 2 * once : once;
     }
     return bytes;

@@ -32,10 +32,9 @@ static void check_act(const char *op, Tensor gate, Tensor dgate, Activation act,
 static void check_fp8_cast(const char *op, const Device *dev, Tensor y, Tensor yt, Tensor x, bool e5m2)
 {
     DType dtype = precision_fp8(dev->precision, e5m2);
-    CHECK(!tensor_present(y) || y.dtype == dtype, "%s: y is %s, not %s", op, dtype_name((DType)y.dtype),
-          dtype_name(dtype));
+    CHECK(!tensor_present(y) || y.dtype == dtype, "%s: y is %s, not %s", op, dtype_name(y.dtype), dtype_name(dtype));
     CHECK(!tensor_present(yt) || (yt.dtype == dtype && yt.d[1] >= x.d[0]),
-          "%s: yt is %s, of %lld columns for %lld rows", op, dtype_name((DType)yt.dtype), (long long)yt.d[1],
+          "%s: yt is %s, of %lld columns for %lld rows", op, dtype_name(yt.dtype), (long long)yt.d[1],
           (long long)x.d[0]);
 }
 

@@ -55,8 +55,8 @@ static void write_shapes(char *to, const Operand *operands, int n)
             snprintf(size, sizeof size, "%lldx%lld", (long long)t->d[0], (long long)t->d[1]);
         else
             snprintf(size, sizeof size, "%lld", (long long)t->d[0]);
-        int length = snprintf(text, sizeof text, "%s%s %s %s", used ? ", " : "", operands[i].name, size,
-                              dtype_name((DType)t->dtype));
+        int length =
+            snprintf(text, sizeof text, "%s%s %s %s", used ? ", " : "", operands[i].name, size, dtype_name(t->dtype));
         if (used + (size_t)length >= PROFILE_SHAPES)
             return;
         used += (size_t)snprintf(to + used, PROFILE_SHAPES - used, "%s", text);

@@ -25,13 +25,13 @@ const char *dtype_name(DType dtype)
 Tensor tensor_vector(void *p, DType dtype, int64_t n)
 {
     CHECK(n >= 0, "vector of %lld", (long long)n);
-    return (Tensor){ .p = p, .d = { n }, .ld = n, .rank = 1, .dtype = (uint8_t)dtype };
+    return (Tensor){ .p = p, .d = { n }, .ld = n, .rank = 1, .dtype = dtype };
 }
 
 Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols)
 {
     CHECK(rows >= 0 && cols >= 0, "matrix of %lld x %lld", (long long)rows, (long long)cols);
-    return (Tensor){ .p = p, .d = { rows, cols }, .ld = cols, .rank = 2, .dtype = (uint8_t)dtype };
+    return (Tensor){ .p = p, .d = { rows, cols }, .ld = cols, .rank = 2, .dtype = dtype };
 }
 
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag)
@@ -87,7 +87,7 @@ Tensor tensor_slice_rows(Tensor t, int64_t first, int64_t n)
     CHECK(t.rank >= 1 && first >= 0 && n >= 0 && first + n <= t.d[0], "rows %lld + %lld of %lld", (long long)first,
           (long long)n, (long long)t.d[0]);
     int64_t stride = t.rank == 1 ? 1 : t.ld;
-    t.p = (char *)t.p + (size_t)(first * stride) * dtype_bytes((DType)t.dtype);
+    t.p = (char *)t.p + (size_t)(first * stride) * dtype_bytes(t.dtype);
     t.d[0] = n;
     if (t.rank == 1)
         t.ld = n;
@@ -98,7 +98,7 @@ Tensor tensor_slice_cols(Tensor t, int64_t first, int64_t n)
 {
     CHECK(t.rank == 2 && first >= 0 && n >= 0 && first + n <= t.d[1], "columns %lld + %lld of %lld", (long long)first,
           (long long)n, (long long)tensor_cols(t));
-    t.p = (char *)t.p + (size_t)first * dtype_bytes((DType)t.dtype);
+    t.p = (char *)t.p + (size_t)first * dtype_bytes(t.dtype);
     t.d[1] = n;
     return t;
 }

@@ -15,7 +15,8 @@ typedef enum DType { DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_E4M3, D
 typedef struct Tensor {
     void *p;
     int64_t d[4], ld;
-    uint8_t rank, dtype; /* rank 0 means no tensor (NO_TENSOR) */
+    uint8_t rank; /* 0 means no tensor (NO_TENSOR) */
+    DType dtype;
 } Tensor;
 
 #define NO_TENSOR ((Tensor){ 0 })

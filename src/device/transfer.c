@@ -97,7 +97,7 @@ static Pieces pieces_of(Tensor t)
 /* Number `offset` of piece i. */
 static char *piece_at(Tensor t, int64_t i, int64_t offset)
 {
-    return (char *)t.p + (size_t)(i * t.ld + offset) * dtype_bytes((DType)t.dtype);
+    return (char *)t.p + (size_t)(i * t.ld + offset) * dtype_bytes(t.dtype);
 }
 
 /* How many numbers from `first` on are transferred at a time: at most CHUNK if they are converted. */
@@ -116,9 +116,9 @@ void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
             n = count_of(pieces, first, cast);
             const char *at = (const char *)from + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
             if (cast)
-                cast_numbers(numbers, (DType)to.dtype, at, dtype, n);
+                cast_numbers(numbers, to.dtype, at, dtype, n);
             device_upload(dev, piece_at(to, i, first), cast ? (const void *)numbers : at,
-                          (size_t)n * dtype_bytes((DType)to.dtype));
+                          (size_t)n * dtype_bytes(to.dtype));
         }
 }
 
@@ -133,11 +133,11 @@ static void read_numbers(Device *dev, void *to, DType dtype, Tensor from)
             n = count_of(pieces, first, cast);
             char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
             device_download(dev, cast ? (void *)numbers : at, piece_at(from, i, first),
-                            (size_t)n * dtype_bytes((DType)from.dtype));
+                            (size_t)n * dtype_bytes(from.dtype));
             if (cast)
                 device_synchronise(dev);
             if (cast && dev->computes)
-                cast_numbers(at, dtype, numbers, (DType)from.dtype, n);
+                cast_numbers(at, dtype, numbers, from.dtype, n);
         }
 }
 
@@ -149,19 +149,19 @@ void tensor_read(Device *dev, void *to, DType dtype, Tensor from)
 
 void tensor_upload(Device *dev, Tensor to, const void *from)
 {
-    tensor_write(dev, to, from, (DType)to.dtype);
+    tensor_write(dev, to, from, to.dtype);
 }
 
 void tensor_download(Device *dev, void *to, Tensor from)
 {
-    read_numbers(dev, to, (DType)from.dtype, from);
+    read_numbers(dev, to, from.dtype, from);
 }
 
 void tensor_write_host(Tensor to, const void *from, DType dtype)
 {
     Pieces pieces = pieces_of(to);
     for (int64_t i = 0; i < pieces.n; i++)
-        cast_numbers(piece_at(to, i, 0), (DType)to.dtype,
+        cast_numbers(piece_at(to, i, 0), to.dtype,
                      (const char *)from + (size_t)(i * pieces.length) * dtype_bytes(dtype), dtype, pieces.length);
 }
 
@@ -170,5 +170,5 @@ void tensor_read_host(void *to, DType dtype, Tensor from)
     Pieces pieces = pieces_of(from);
     for (int64_t i = 0; i < pieces.n; i++)
         cast_numbers((char *)to + (size_t)(i * pieces.length) * dtype_bytes(dtype), dtype, piece_at(from, i, 0),
-                     (DType)from.dtype, pieces.length);
+                     from.dtype, pieces.length);
 }

@@ -82,7 +82,7 @@ static void moves_make(const RowMoves *moves, Device *dev, Arena *scratch, Tenso
     size_t mark = arena_mark(scratch);
     if (moves->n == 0)
         return;
-    Tensor rows = arena_tensor(scratch, (DType)y.dtype, moves->n, y.d[1], "moves.rows");
+    Tensor rows = arena_tensor(scratch, y.dtype, moves->n, y.d[1], "moves.rows");
     op_gather(dev, rows, x, moves->device_from);
     op_scatter(dev, y, rows, moves->device_to);
     arena_reset(scratch, mark);

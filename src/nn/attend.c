@@ -94,7 +94,7 @@ Tensor attend_output(const Ctx *cx, const AttentionSave *save, int64_t width)
 {
     if (!context_divided(cx))
         return save->o;
-    Tensor own = arena_tensor(cx->scratch, (DType)save->o.dtype, cx->tokens->n, width, "attention.rows");
+    Tensor own = arena_tensor(cx->scratch, save->o.dtype, cx->tokens->n, width, "attention.rows");
     context_rows(cx, cx->tokens, &own, 1, save->o);
     return own;
 }

@@ -61,7 +61,7 @@ static void parts_clear(Parts *parts)
 
 static Tensor flat(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 static int64_t width_of(const Tensor *own, int n_own)
@@ -79,7 +79,7 @@ static void pack(const Ctx *cx, Tensor packed, const Tensor *own, int n_own, boo
     const int64_t n = own[0].d[0], width = tensor_count(packed) / (n * size);
     for (int r = 0; r < size; r++) {
         const Tensor part = tensor_slice_rows(packed, r * n * width, n * width),
-                     block = tensor_matrix(part.p, (DType)part.dtype, n, width);
+                     block = tensor_matrix(part.p, part.dtype, n, width);
         for (int64_t i = 0, at = 0; i < n_own; i++) {
             const int64_t cols = own[i].d[1] / size;
             const Tensor theirs = tensor_slice_cols(own[i], r * cols, cols), there = tensor_slice_cols(block, at, cols);
@@ -93,7 +93,7 @@ Tensor context_heads(const Ctx *cx, Arena *arena, const Tokens *tokens, const Te
 {
     if (!context_divided(cx))
         return own[0];
-    const DType dtype = (DType)own[0].dtype;
+    const DType dtype = own[0].dtype;
     const int64_t width = width_of(own, n_own);
     Tensor all = arena_tensor(arena, dtype, tokens->all, width / cx->context->size, "context.heads");
     size_t mark = arena_mark(cx->scratch);
@@ -111,7 +111,7 @@ void context_rows(const Ctx *cx, const Tokens *tokens, const Tensor *own, int n_
 {
     size_t mark = arena_mark(cx->scratch);
     const int64_t width = width_of(own, n_own);
-    Tensor packed = arena_vector(cx->scratch, (DType)all.dtype, tokens->n * width, "context.packed");
+    Tensor packed = arena_vector(cx->scratch, all.dtype, tokens->n * width, "context.packed");
     Parts parts = parts_of(cx, tokens, width);
 
     context_parallel_exchange(cx->context, cx->dev, packed, parts.rows, flat(all), parts.heads);

@@ -19,12 +19,12 @@ static Tensor right_half(Tensor mix)
 /* A matrix without gaps between its rows, viewed with another row width, or as one vector. */
 static Tensor with_width(Tensor t, int64_t width)
 {
-    return tensor_matrix(t.p, (DType)t.dtype, tensor_count(t) / width, width);
+    return tensor_matrix(t.p, t.dtype, tensor_count(t) / width, width);
 }
 
 static Tensor as_vector(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 /* The s sequences that are pooled together: all sequences of the stream or, if they are so short that s H vectors would

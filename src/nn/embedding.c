@@ -49,7 +49,7 @@ static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor 
 /* A tensor for the rows of this rank's tokens among the N rows of x, with memory for N rows. */
 static Tensor own_part(const Ctx *cx, Tensor x)
 {
-    Tensor part = arena_tensor(cx->scratch, (DType)x.dtype, x.d[0], x.d[1], "embedding.own");
+    Tensor part = arena_tensor(cx->scratch, x.dtype, x.d[0], x.d[1], "embedding.own");
     return tensor_slice_rows(part, 0, cx->tokens->own_at.d[0]);
 }
 

@@ -88,7 +88,7 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
 /* A contiguous matrix as a vector. */
 static Tensor flat(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 /* The number of classes that have a probability. */
@@ -181,18 +181,17 @@ static void gather_logits(const Ctx *cx, Tensor logits, Tensor input, const Head
     int size = head_ranks(cx, head), rank = tensor_parallel_rank(cx->tp);
     int64_t rows = logits.d[0];
     g_autofree int64_t *starts = g_new(int64_t, size + 1);
-    Tensor all = arena_vector(cx->scratch, (DType)logits.dtype, rows * logits.d[1], "head.gathered");
+    Tensor all = arena_vector(cx->scratch, logits.dtype, rows * logits.d[1], "head.gathered");
 
     for (int r = 0; r <= size; r++)
         starts[r] = rows * head_first_token(cx, r);
     Tensor own = tensor_slice_rows(all, starts[rank], starts[rank + 1] - starts[rank]);
-    op_linear(cx->dev, tensor_matrix(own.p, (DType)own.dtype, rows, head->w.d[0]), input, head->w, head->b,
-              head->scale);
+    op_linear(cx->dev, tensor_matrix(own.p, own.dtype, rows, head->w.d[0]), input, head->w, head->b, head->scale);
     tensor_parallel_gather(cx->tp, cx->dev, all, own, starts);
     for (int r = 0; r < size; r++) {
         int64_t first = head_first_token(cx, r), n = head_first_token(cx, r + 1) - first;
         Tensor part = tensor_slice_rows(all, starts[r], rows * n);
-        op_copy(cx->dev, tensor_slice_cols(logits, first, n), tensor_matrix(part.p, (DType)part.dtype, rows, n));
+        op_copy(cx->dev, tensor_slice_cols(logits, first, n), tensor_matrix(part.p, part.dtype, rows, n));
     }
     arena_reset(cx->scratch, mark);
 }

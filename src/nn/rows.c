@@ -39,7 +39,7 @@ static int64_t *starts_of(const Ctx *cx, int64_t cols)
 
 static Tensor flat(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 void rows_gather(const Ctx *cx, Tensor whole, Tensor own)
@@ -54,7 +54,7 @@ Tensor rows_whole(const Ctx *cx, Tensor own)
 {
     if (!rows_divided(cx))
         return own;
-    Tensor whole = arena_tensor(cx->scratch, (DType)own.dtype, cx->tokens->n, own.d[1], "rows.whole");
+    Tensor whole = arena_tensor(cx->scratch, own.dtype, cx->tokens->n, own.d[1], "rows.whole");
     rows_gather(cx, whole, own);
     return whole;
 }

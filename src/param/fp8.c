@@ -111,7 +111,7 @@ void fp8_compute(Fp8Scales *scales, int first, int n)
 /* (1): the first element of a row. */
 static Tensor first_of(Tensor t, int64_t row)
 {
-    return tensor_vector(tensor_slice_rows(t, row, 1).p, (DType)t.dtype, 1);
+    return tensor_vector(tensor_slice_rows(t, row, 1).p, t.dtype, 1);
 }
 
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor)

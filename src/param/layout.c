@@ -249,7 +249,7 @@ void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory
 Tensor layout_in_buffer(const Bucket *bucket, Span span, Region region, char *buffer)
 {
     const Memory *trained = &bucket->memory[SPAN_TRAINED][region], *memory = &bucket->memory[span][region];
-    DType dtype = (DType)memory->own.dtype;
+    DType dtype = memory->own.dtype;
     return tensor_vector(buffer + (span == SPAN_FROZEN ? (size_t)trained->count * dtype_bytes(dtype) : 0), dtype,
                          memory->count);
 }
@@ -263,8 +263,7 @@ static void set_tensors(ParamStore *store, const Bucket *bucket, Param *param, R
     bool whole = store->shards.level == ZERO_NONE;
     int64_t first = whole ? 0 : param->first, rows = whole ? param_rows(param) : param->rows;
     size_t offset = param->at[region] + (size_t)first * row_bytes(store, param, region);
-    size_t start =
-        memory->starts ? (size_t)memory->starts[store->shards.rank] * dtype_bytes((DType)memory->own.dtype) : 0;
+    size_t start = memory->starts ? (size_t)memory->starts[store->shards.rank] * dtype_bytes(memory->own.dtype) : 0;
     char *own = memory->own.p;
     if (tensor_present(memory->all))
         *region_tensor(param, region) =
@@ -312,9 +311,7 @@ static bool buffers_open(ParamStore *store, BlockBuffer *buffers, Region region)
         for (int span = 0; shard_cuts(store, bucket, region) && span < SPANS; span++) {
             const Memory *memory = &bucket->memory[span][region];
             bytes += tensor_present(memory->own) ? (size_t)memory->count * dtype_bytes(region_dtype(store, region)) : 0;
-            own += region == REGION_GRADIENTS
-                       ? (size_t)tensor_count(memory->own) * dtype_bytes((DType)memory->own.dtype)
-                       : 0;
+            own += region == REGION_GRADIENTS ? (size_t)tensor_count(memory->own) * dtype_bytes(memory->own.dtype) : 0;
         }
         most = MAX(most, bytes);
         part = MAX(part, own);

@@ -276,7 +276,7 @@ size_t optimizer_bytes(const Optimizer *opt)
     size_t bytes = 0;
     for (int i = 0; i < optimizer_state_count(opt); i++) {
         Tensor t = get_state(opt, i)->tensor;
-        bytes += (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
+        bytes += (size_t)tensor_count(t) * dtype_bytes(t.dtype);
     }
     return bytes;
 }

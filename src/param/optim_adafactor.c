@@ -77,7 +77,7 @@ static void join_moments(const Optimizer *opt, const State *state)
         tensor_parallel_sum(tp, dev, sums);
         return;
     }
-    Tensor rows = tensor_matrix(row.p, (DType)row.dtype, row.d[0], 1);
+    Tensor rows = tensor_matrix(row.p, row.dtype, row.d[0], 1);
     tensor_parallel_sum(tp, dev, tensor_slice_rows(sums, 0, 2));
     tensor_parallel_sum(tp, dev, row);
     op_scale(dev, rows, rows, 1 / (float)tp->size);

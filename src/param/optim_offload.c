@@ -61,7 +61,7 @@ void offload_close(Optimizer *opt)
 
 static size_t bytes_of(Tensor t)
 {
-    return (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
+    return (size_t)tensor_count(t) * dtype_bytes(t.dtype);
 }
 
 /* The stage of a bucket is free when the previous bucket in it has been copied back. */

@@ -8,7 +8,7 @@ static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
         return t;
     if (rows && t.rank == 2)
         return tensor_slice_rows(t, first / t.d[1], n / t.d[1]);
-    return tensor_slice_rows(tensor_vector(t.p, (DType)t.dtype, tensor_count(t)), first, n);
+    return tensor_slice_rows(tensor_vector(t.p, t.dtype, tensor_count(t)), first, n);
 }
 
 static Part part_of(const State *state, int64_t first, int64_t n)

@@ -161,7 +161,7 @@ int64_t params_elements(const ParamStore *store)
 
 static size_t tensor_bytes(Tensor t)
 {
-    return (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
+    return (size_t)tensor_count(t) * dtype_bytes(t.dtype);
 }
 
 ParamBytes params_bytes(const ParamStore *store)

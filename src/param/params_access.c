@@ -131,7 +131,7 @@ void params_read(ParamStore *store, int index, const Box *box, DType dtype, void
 /* w becomes the master, rounded to the dtype of w. */
 static void round_master(ParamStore *store, bool on_host, Tensor w, Tensor master)
 {
-    DType dtype = (DType)master.dtype;
+    DType dtype = master.dtype;
     if (!on_host) {
         op_copy(store->dev, w, master);
         return;
@@ -159,7 +159,7 @@ static void write_part(ParamStore *store, const Param *param, const Box *box, DT
     bool on_host = params_master_on_host(store, param), whole = tensor_present(param->w);
     int64_t before = part.start[0] - box->start[0];
     if (store->dev->computes && whole)
-        write_rounded(store, tensor_box(param->w, box), (DType)param->own[REGION_MASTERS].dtype, dtype, host);
+        write_rounded(store, tensor_box(param->w, box), param->own[REGION_MASTERS].dtype, dtype, host);
     if (part.shape[0] == 0)
         return;
     Tensor master = own_rows(param, REGION_MASTERS, part);
@@ -198,9 +198,9 @@ void params_write(ParamStore *store, int index, const Box *box, DType dtype, con
 /* Adds the elements of t, a tensor without gaps, to a hash. */
 static void hash_tensor(ParamStore *store, XXH3_state_t *hash, Tensor t)
 {
-    const size_t bytes = (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
+    const size_t bytes = (size_t)tensor_count(t) * dtype_bytes(t.dtype);
     g_autofree void *host = g_malloc(bytes);
-    tensor_download(store->dev, host, tensor_vector(t.p, (DType)t.dtype, tensor_count(t)));
+    tensor_download(store->dev, host, tensor_vector(t.p, t.dtype, tensor_count(t)));
     device_synchronise(store->dev);
     XXH3_64bits_update(hash, host, bytes);
 }
@@ -248,7 +248,7 @@ const char *params_bucket_name(const ParamStore *store, int bucket)
 void params_copy(ParamStore *to, int index, ParamStore *from, int source)
 {
     const Param *param = params_get(from, source);
-    DType dtype = (DType)param->own[REGION_MASTERS].dtype;
+    DType dtype = param->own[REGION_MASTERS].dtype;
     g_autofree void *values = g_malloc((gsize)(param->spec.rows * MAX(param->spec.cols, 1)) * dtype_bytes(dtype));
     params_read(from, source, NULL, dtype, values);
     params_write(to, index, NULL, dtype, values);

@@ -28,7 +28,7 @@ static bool is_plan(const ParamStore *store)
 
 static int64_t bytes_of(Tensor t)
 {
-    return tensor_count(t) * (int64_t)dtype_bytes((DType)t.dtype);
+    return tensor_count(t) * (int64_t)dtype_bytes(t.dtype);
 }
 
 static void count(ParamStore *store, SentKind kind, int64_t bytes)
@@ -40,7 +40,7 @@ static CommWork all_reduce(ParamStore *store, Tensor x)
 {
     const Sharding *shards = &store->shards;
     count(store, SENT_GRADIENTS,
-          comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes((DType)x.dtype));
+          comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes(x.dtype));
     return is_plan(store) ? 0 : comm_all_reduce(store->shards.ranks, x);
 }
 
@@ -228,8 +228,8 @@ static void finish_reduction(ParamStore *store, BlockBuffer *buffer)
     wait_for(store, &buffer->work);
     if (buffer->adds) {
         Tensor own = store->buckets[buffer->bucket].memory[SPAN_TRAINED][REGION_GRADIENTS].own;
-        Tensor part = tensor_matrix(own.p, (DType)own.dtype, 1, own.d[0]);
-        op_add(store->dev, part, part, tensor_matrix(buffer->sum, (DType)own.dtype, 1, own.d[0]));
+        Tensor part = tensor_matrix(own.p, own.dtype, 1, own.d[0]);
+        op_add(store->dev, part, part, tensor_matrix(buffer->sum, own.dtype, 1, own.d[0]));
     }
     buffer->adds = false;
     buffer->bucket = -1;
@@ -248,7 +248,7 @@ static BlockBuffer *take_buffer(ParamStore *store, int index)
  * would count in the norm. */
 static void fill_gaps(ParamStore *store, const Bucket *bucket, Tensor all)
 {
-    size_t size = dtype_bytes((DType)all.dtype), at = 0;
+    size_t size = dtype_bytes(all.dtype), at = 0;
     for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
         if (param->spec.frozen)
             continue;

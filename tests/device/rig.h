@@ -72,13 +72,13 @@ static void *allocate(Rig *rig, size_t bytes)
 
 static void *element(Tensor t, int64_t i, int64_t j)
 {
-    return (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype);
+    return (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes(t.dtype);
 }
 
 static double get(Tensor t, int64_t i, int64_t j)
 {
     double value = 0;
-    cast_load(&value, element(t, i, j), (DType)t.dtype, 1);
+    cast_load(&value, element(t, i, j), t.dtype, 1);
     return value;
 }
 
@@ -87,7 +87,7 @@ static void set_numbers(Tensor t, int64_t i, int64_t j, double *values, int64_t 
 {
     for (int64_t k = 0; k < n; k++)
         values[k] = (double)(float)values[k];
-    cast_store(element(t, i, j), (DType)t.dtype, values, n);
+    cast_store(element(t, i, j), t.dtype, values, n);
 }
 
 static inline void set(Tensor t, int64_t i, int64_t j, double value)
@@ -100,7 +100,7 @@ static double *numbers_of(Tensor t)
 {
     double *numbers = g_new(double, (size_t)tensor_count(t));
     for (int64_t i = 0; i < tensor_rows(t); i++)
-        cast_load(numbers + i * tensor_cols(t), element(t, i, 0), (DType)t.dtype, tensor_cols(t));
+        cast_load(numbers + i * tensor_cols(t), element(t, i, 0), t.dtype, tensor_cols(t));
     return numbers;
 }
 
@@ -263,7 +263,7 @@ static bool rounded_alike(Tensor a, Tensor b, const Case *c)
     double noise = 8 * c->tolerance * fmax(sqrt(squares / fmax(count, 1)), c->floor);
     for (int64_t i = 0; i < tensor_count(b); i++) {
         double apart = fabs(got[i] - want[i]);
-        if (!(apart <= noise + spacing((DType)b.dtype, want[i])))
+        if (!(apart <= noise + spacing(b.dtype, want[i])))
             return false;
         neighbours += apart > noise;
     }
@@ -343,7 +343,7 @@ static GPtrArray *bits_of(const Rig *rig)
     GPtrArray *copies = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     for (guint i = 0; i < rig->outputs->len; i++) {
         Tensor t = g_array_index(rig->outputs, Tensor, i);
-        size_t row = (size_t)tensor_cols(t) * dtype_bytes((DType)t.dtype);
+        size_t row = (size_t)tensor_cols(t) * dtype_bytes(t.dtype);
         char *bits = g_malloc(row * (size_t)tensor_rows(t) + 1);
         for (int64_t k = 0; k < tensor_rows(t); k++)
             memcpy(bits + (size_t)k * row, element(t, k, 0), row);

@@ -39,7 +39,7 @@ static Tensor ids(Rig *r, int64_t n, uint64_t bound)
 
 static void output(Rig *r, Tensor t)
 {
-    g_checksum_update(r->sum, t.p, (gssize)((size_t)tensor_count(t) * dtype_bytes((DType)t.dtype)));
+    g_checksum_update(r->sum, t.p, (gssize)((size_t)tensor_count(t) * dtype_bytes(t.dtype)));
 }
 
 static void embedding_bwd(Rig *r)

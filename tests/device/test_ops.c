@@ -4,7 +4,7 @@
 
 static Tensor as_vector(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 /* A norm's gain or a bias: of the dtype of the other weights, or of master weights, whose numbers are also some of the
@@ -121,7 +121,7 @@ static void case_sum_and_norm(Rig *r)
     Tensor sum = kind == 1 ? x : kind == 2 ? residual : third;
     Tensor y = kind == 3 ? residual : blank_of(r, mixed(r), n, c, pad);
     Tensor rstd = as_vector(statistics(r, 1, n, 0)), mean = as_vector(statistics(r, 1, n, 0));
-    Tensor same[] = { blank_of(r, (DType)sum.dtype, n, c, pad), blank_of(r, (DType)y.dtype, n, c, pad),
+    Tensor same[] = { blank_of(r, sum.dtype, n, c, pad), blank_of(r, y.dtype, n, c, pad),
                       as_vector(statistics(r, 1, n, 0)), as_vector(statistics(r, 1, n, 0)) };
     op_dropout_fwd(r->dev, same[0], x, residual, &drop);
     if (layer) {
@@ -155,9 +155,9 @@ static void case_norm_bwd_dropped(Rig *r)
     Tensor dx = kind == 2 ? other : kind == 3 ? dy : blank_of(r, mixed(r), n, c, pad);
     Tensor dropped = over ? dy : blank_of(r, mixed(r), n, c, pad);
     Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
-    Tensor unused = blank_of(r, (DType)x.dtype, n, c, pad), same[4], results[] = { dx, dropped, NO_TENSOR, NO_TENSOR };
+    Tensor unused = blank_of(r, x.dtype, n, c, pad), same[4], results[] = { dx, dropped, NO_TENSOR, NO_TENSOR };
     for (int i = 0; i < 2; i++) {
-        same[i] = blank_of(r, (DType)results[i].dtype, n, c, pad);
+        same[i] = blank_of(r, results[i].dtype, n, c, pad);
         same[2 + i] = as_vector(accumulator(r, 1, c, 0, 0));
         results[2 + i] = as_vector(accumulator(r, 1, c, 0, 0));
     }

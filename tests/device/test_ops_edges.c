@@ -19,7 +19,7 @@ static void end(Rig *r)
 
 static Tensor as_vector(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 static Tensor totals(Rig *r, int64_t n, double value)

@@ -82,7 +82,7 @@ static void case_linear(Rig *r)
     Tensor a_scale = one(r, 1), a_inverse = one(r, 1), b_scale = one(r, 1), b_inverse = one(r, 1);
     Tensor xa = normal(r, m, k, 0, 1), xb = normal(r, n, k, 0, 0.05), y = accumulator(r, m, n, 0, beta);
     Tensor bias = normal(r, 1, n, 0, 1);
-    bias = tensor_vector(bias.p, (DType)bias.dtype, n);
+    bias = tensor_vector(bias.p, bias.dtype, n);
     for (int64_t j = 0; j < n; j++)
         set(bias, 0, j, (double)bf16_to_f32(bf16_from_f32((float)get(bias, 0, j))));
     op_fp8_scale(r->dev, a_scale, a_inverse, xa, 0, gradient);

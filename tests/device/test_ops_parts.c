@@ -52,7 +52,7 @@ static void rig_close(Rig *r)
 /* The same memory, for devices of the host's: gaps of the arena aside. */
 static void assert_equal(Tensor a, Tensor b, const char *what)
 {
-    size_t bytes = (size_t)tensor_count(a) * dtype_bytes((DType)a.dtype);
+    size_t bytes = (size_t)tensor_count(a) * dtype_bytes(a.dtype);
     if (memcmp(a.p, b.p, bytes) != 0)
         g_error("%s of the halves is not that of the whole", what);
 }

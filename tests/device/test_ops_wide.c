@@ -6,7 +6,7 @@
 
 static Tensor as_vector(Tensor t)
 {
-    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 static Tensor gain(Rig *r, int64_t c)
@@ -21,7 +21,7 @@ static void case_norms(Rig *r)
     Dropout drop = dropout(r, n, 0.1);
     mix(r);
     Tensor x = normal_of(r, mixed(r), n, c, 0, 1), w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0);
-    Tensor dropped = blank_of(r, mixed(r), n, c, 0), same = blank_of(r, (DType)dropped.dtype, n, c, 0);
+    Tensor dropped = blank_of(r, mixed(r), n, c, 0), same = blank_of(r, dropped.dtype, n, c, 0);
     Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
     Tensor dy = normal_of(r, mixed(r), n, c, 0, 1), dx = blank_of(r, mixed(r), n, c, 0);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, 0)), db = as_vector(accumulator(r, 1, c, 0, 0));

@@ -188,7 +188,7 @@ static void touch(Guarded *g, const char *op, const Operand *operands, int n)
         if (tensor_count(o->t) == 0)
             continue;
         int64_t length = (tensor_rows(o->t) - 1) * o->t.ld + tensor_cols(o->t);
-        const char *from = o->t.p, *to = from + (size_t)length * dtype_bytes((DType)o->t.dtype);
+        const char *from = o->t.p, *to = from + (size_t)length * dtype_bytes(o->t.dtype);
         const Touched now = { op, o->name, from, to, o->access != ACCESS_IN };
         for (size_t i = 0; i < before; i++)
             check_apart(&g->touched[i], &now);

@@ -517,7 +517,7 @@ void reference_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 
 static void *row_at(Tensor t, int64_t i)
 {
-    return (char *)t.p + (size_t)(i * t.ld) * dtype_bytes((DType)t.dtype);
+    return (char *)t.p + (size_t)(i * t.ld) * dtype_bytes(t.dtype);
 }
 
 void reference_fill(Device *dev, Tensor x, double value)
@@ -525,14 +525,14 @@ void reference_fill(Device *dev, Tensor x, double value)
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
         for (int64_t j = 0; j < tensor_cols(x); j++)
-            cast_store((char *)row_at(x, i) + (size_t)j * dtype_bytes((DType)x.dtype), (DType)x.dtype, &value, 1);
+            cast_store((char *)row_at(x, i) + (size_t)j * dtype_bytes(x.dtype), x.dtype, &value, 1);
 }
 
 void reference_copy(Device *dev, Tensor y, Tensor x)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
-        cast_numbers(row_at(y, i), (DType)y.dtype, row_at(x, i), (DType)x.dtype, tensor_cols(x));
+        cast_numbers(row_at(y, i), y.dtype, row_at(x, i), x.dtype, tensor_cols(x));
 }
 
 static void close_nothing(Device *dev)

@@ -91,7 +91,7 @@ void gpu_gemm(Device *, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float al
 
 void gpu_linear(Device *, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
 {
-    shim_product(y, x, w, b, (DType)y.dtype, false, true, (double)scale, 0);
+    shim_product(y, x, w, b, y.dtype, false, true, (double)scale, 0);
 }
 
 void gpu_fp8_linear(Device *, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse, float beta)

@@ -10,18 +10,18 @@
 /* Row i of t, or of its transpose. */
 static void read_row(double *row, Tensor t, bool transposed, int64_t i)
 {
-    size_t bytes = dtype_bytes((DType)t.dtype);
+    size_t bytes = dtype_bytes(t.dtype);
     const char *p = t.p;
     if (!transposed)
-        return cast_load(row, p + (size_t)(i * t.ld) * bytes, (DType)t.dtype, tensor_cols(t));
+        return cast_load(row, p + (size_t)(i * t.ld) * bytes, t.dtype, tensor_cols(t));
     for (int64_t r = 0; r < tensor_rows(t); r++)
-        cast_load(row + r, p + (size_t)(r * t.ld + i) * bytes, (DType)t.dtype, 1);
+        cast_load(row + r, p + (size_t)(r * t.ld + i) * bytes, t.dtype, 1);
 }
 
 static void read_bias(double *numbers, Tensor bias, DType dtype)
 {
     int64_t n = tensor_cols(bias);
-    cast_load(numbers, bias.p, (DType)bias.dtype, n);
+    cast_load(numbers, bias.p, bias.dtype, n);
     for (int64_t j = 0; j < n; j++) {
         double rounded;
         cast_store(&rounded, dtype, &numbers[j], 1);
@@ -51,7 +51,7 @@ void shim_product(Tensor y, Tensor a, Tensor b, Tensor bias, DType bias_dtype, b
             read_row(old, y, false, i);
         for (int64_t j = 0; j < n; j++)
             sums[j] = alpha * sums[j] + (tensor_present(bias) ? added[j] : 0) + (beta == 0 ? 0 : beta * old[j]);
-        cast_store((char *)y.p + (size_t)(i * y.ld) * dtype_bytes((DType)y.dtype), (DType)y.dtype, sums, n);
+        cast_store((char *)y.p + (size_t)(i * y.ld) * dtype_bytes(y.dtype), y.dtype, sums, n);
     }
     free(sums);
     free(left);

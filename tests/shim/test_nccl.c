@@ -63,7 +63,7 @@ static Pair pair_new(const Rank *rank, DType dtype, int64_t n)
 
 static void check_equal(const Rank *rank, Tensor host, Tensor gpu)
 {
-    const size_t bytes = (size_t)tensor_count(host) * dtype_bytes((DType)host.dtype);
+    const size_t bytes = (size_t)tensor_count(host) * dtype_bytes(host.dtype);
     g_autofree char *read = g_malloc0(bytes + 1);
     tensor_download(rank->dev, read, gpu);
     device_synchronise(rank->dev);

@@ -18,7 +18,7 @@ static Tensor new_matrix(Device *dev, DType dtype, int64_t rows, int64_t cols)
 /* Numbers of whole 16 bytes further on in the same memory. */
 static Tensor shifted(Tensor t, int64_t numbers)
 {
-    t.p = (char *)t.p + (size_t)numbers * dtype_bytes((DType)t.dtype);
+    t.p = (char *)t.p + (size_t)numbers * dtype_bytes(t.dtype);
     return t;
 }
 
@@ -159,7 +159,7 @@ static float *padded_numbers(Device *dev, Tensor t)
     const size_t n = (size_t)(t.d[0] * t.ld);
     float *numbers = g_new(float, n);
     g_autofree uint16_t *rounded = g_new(uint16_t, n);
-    device_download(dev, t.dtype == DT_F32 ? (void *)numbers : rounded, t.p, n * dtype_bytes((DType)t.dtype));
+    device_download(dev, t.dtype == DT_F32 ? (void *)numbers : rounded, t.p, n * dtype_bytes(t.dtype));
     device_synchronise(dev);
     for (size_t i = 0; i < n && t.dtype != DT_F32; i++)
         numbers[i] = bf16_to_f32(rounded[i]);
@@ -321,7 +321,7 @@ static void products_that_prove_nothing_are_timed_later(gconstpointer data)
     const DType dtypes[] = { DT_F32, DT_BF16, DT_F16 };
     for (size_t d = 0; d < G_N_ELEMENTS(dtypes); d++) {
         Timed t = timed_open(dtypes[d], 8192, 256);
-        Tensor some = operand(t.dev, (DType)t.a.dtype, 16, 256, 0, 2);
+        Tensor some = operand(t.dev, t.a.dtype, 16, 256, 0, 2);
         long products;
         op_fill(t.dev, t.a, *(const float *)data);
         for (int i = 0; i < 3; i++)

@@ -62,7 +62,7 @@ static size_t staged(size_t bytes, size_t at)
 static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
 {
     const MpiImpl *impl = comm->impl;
-    size_t size = dtype_bytes((DType)x.dtype), longest = 0;
+    size_t size = dtype_bytes(x.dtype), longest = 0;
     size_t own = (size_t)(starts[comm->rank + 1] - starts[comm->rank]) * size;
     char *mine = (char *)x.p + (size_t)starts[comm->rank] * size;
     for (int r = 0; r < comm->size; r++)
@@ -79,7 +79,7 @@ static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *
         if (!exchange(comm))
             return false;
         if (n > 0)
-            sum_in_order((char *)out.p + at, impl->addends, comm->size, (int64_t)(n / size), (DType)x.dtype);
+            sum_in_order((char *)out.p + at, impl->addends, comm->size, (int64_t)(n / size), x.dtype);
     }
     return true;
 }
@@ -87,7 +87,7 @@ static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *
 static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
 {
     const MpiImpl *impl = comm->impl;
-    size_t size = dtype_bytes((DType)x.dtype);
+    size_t size = dtype_bytes(x.dtype);
     for (int r = 0; r < comm->size; r++) {
         impl->send[r] = (MpiPiece){ own.p, (size_t)tensor_count(own) * size };
         impl->receive[r] =
@@ -102,7 +102,7 @@ static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *star
 static bool mpi_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
 {
     const MpiImpl *impl = comm->impl;
-    size_t size = dtype_bytes((DType)x.dtype);
+    size_t size = dtype_bytes(x.dtype);
     for (int r = 0; r < comm->size; r++) {
         impl->send[r] = (MpiPiece){ (char *)own.p + (size_t)own_starts[r] * size,
                                     (size_t)(own_starts[r + 1] - own_starts[r]) * size };
@@ -118,7 +118,7 @@ static bool mpi_broadcast(Comm *comm, Tensor x, int root)
 {
     const MpiImpl *impl = comm->impl;
     MpiFailure failure;
-    MpiPiece piece = { x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    MpiPiece piece = { x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
     return library->broadcast(impl->group, piece, root, comm->timeout_s, &failure) || fail_mpi(comm, &failure);
 }
 
@@ -127,7 +127,7 @@ static bool pass(Comm *comm, Tensor x, MpiPiece *piece)
 {
     const MpiImpl *impl = comm->impl;
     clear_pieces(impl, comm->size);
-    *piece = (MpiPiece){ x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    *piece = (MpiPiece){ x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
     return exchange(comm);
 }
 

@@ -71,12 +71,12 @@ static bool call(Comm *comm, NcclCall function, const Parts *parts)
 
 static char *element(Tensor x, int64_t i)
 {
-    return (char *)x.p + (size_t)i * dtype_bytes((DType)x.dtype);
+    return (char *)x.p + (size_t)i * dtype_bytes(x.dtype);
 }
 
 static size_t bytes_of(Tensor x, int64_t n)
 {
-    return (size_t)n * dtype_bytes((DType)x.dtype);
+    return (size_t)n * dtype_bytes(x.dtype);
 }
 
 static bool are_equal(const int64_t *starts, int size)
@@ -204,7 +204,7 @@ static void sum_f64(const NcclGroup *group, const Parts *parts, Tensor out)
 static void sum_f32(const NcclGroup *group, const Parts *parts, Tensor out)
 {
     const int64_t n = out.d[0];
-    const DType dtype = (DType)out.dtype;
+    const DType dtype = out.dtype;
     const int last = group->comm->size - 1;
     Tensor sum = tensor_matrix(addend(group, parts, 0), dtype, 1, n);
     for (int r = 1; r <= last; r++) {

@@ -386,10 +386,10 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
     }
     Tensor at = indices_upload(cx->dev, cx->scratch, index, (int64_t)chunk->n * columns, (int64_t)chunk->room * columns,
                                "classifier.cells"),
-           flat = tensor_matrix(chunk->logits.p, (DType)chunk->logits.dtype, (int64_t)chunk->n * columns, 1),
-           memory = arena_vector(cx->scratch, (DType)chunk->logits.dtype, room, "classifier.grid"),
-           column = tensor_matrix(memory.p, (DType)memory.dtype, cells, 1),
-           grid = tensor_matrix(memory.p, (DType)memory.dtype, (int64_t)groups * columns, widest);
+           flat = tensor_matrix(chunk->logits.p, chunk->logits.dtype, (int64_t)chunk->n * columns, 1),
+           memory = arena_vector(cx->scratch, chunk->logits.dtype, room, "classifier.grid"),
+           column = tensor_matrix(memory.p, memory.dtype, cells, 1),
+           grid = tensor_matrix(memory.p, memory.dtype, (int64_t)groups * columns, widest);
     op_fill(cx->dev, column, UNSEEN);
     op_scatter(cx->dev, column, flat, at);
     const Rated rated =

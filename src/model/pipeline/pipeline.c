@@ -22,7 +22,7 @@ int64_t model_sent_bytes(const Model *model)
 static Tensor as_vector(Tensor x)
 {
     CHECK(x.ld == x.d[1], "a message with rows %lld apart of %lld columns", (long long)x.ld, (long long)x.d[1]);
-    return tensor_vector(x.p, (DType)x.dtype, tensor_count(x));
+    return tensor_vector(x.p, x.dtype, tensor_count(x));
 }
 
 /* ---- one tensor; tensors that are absent on both sides are not sent ---- */
@@ -31,7 +31,7 @@ static CommWork send_tensor(Model *model, Comm *group, Tensor x, int to)
 {
     if (!tensor_present(x))
         return 0;
-    model->pipeline_sent += tensor_count(x) * (int64_t)dtype_bytes((DType)x.dtype);
+    model->pipeline_sent += tensor_count(x) * (int64_t)dtype_bytes(x.dtype);
     return group && model->dev->computes ? comm_send(group, as_vector(x), to) : 0;
 }
 

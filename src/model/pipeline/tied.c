@@ -39,8 +39,8 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
  * it receives in `theirs` (n), and sends them the sum. */
 static void sum_part(Device *dev, Comm *ranks, Tensor mine, Tensor theirs, const int *owners, int n_owners)
 {
-    const Tensor sum = tensor_matrix(mine.p, (DType)mine.dtype, 1, mine.d[0]);
-    const Tensor addend = tensor_matrix(theirs.p, (DType)theirs.dtype, 1, theirs.d[0]);
+    const Tensor sum = tensor_matrix(mine.p, mine.dtype, 1, mine.d[0]);
+    const Tensor addend = tensor_matrix(theirs.p, theirs.dtype, 1, theirs.d[0]);
     if (comm_rank(ranks) != owners[0]) {
         comm_wait(ranks, comm_send(ranks, mine, owners[0]));
         comm_wait(ranks, comm_receive(ranks, mine, owners[0]));
@@ -61,7 +61,7 @@ static void sum_one(Model *model, int index, const int *owners, int n_owners)
     enum { PART = 1 << 20 };
     const Pipeline *pipeline = &model->pipeline;
     const Tensor g = grads_tensor(model->params, index);
-    const DType dtype = (DType)g.dtype;
+    const DType dtype = g.dtype;
     const bool first = pipeline->rank == owners[0];
     const int64_t n = tensor_count(g), bytes = (int64_t)dtype_bytes(dtype);
     Comm *ranks = model->dev->computes && pipeline->mesh ? pipeline->mesh->pipeline : NULL;

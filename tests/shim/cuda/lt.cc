@@ -362,12 +362,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
         fake_counts.slow += (double)(d_layout->rows * d_layout->cols * (ta ? a_layout->rows : a_layout->cols));
     fake_enqueue_work(stream, [=, number = algo->number] {
         double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
-        shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);
+        shim_product(y, left, right, bias, bias.dtype, tb, ta, scale, (double)more);
         stream->clock += algorithms[number].milliseconds;
         if (algorithms[number].other_bits)
             *(unsigned char *)y.p ^= 1;
         if (algorithms[number].other_sums && more != 0)
-            ((unsigned char *)y.p)[dtype_bytes((DType)y.dtype) - 1] ^= 0x80;
+            ((unsigned char *)y.p)[dtype_bytes(y.dtype) - 1] ^= 0x80;
     });
     return CUBLAS_STATUS_SUCCESS;
 }

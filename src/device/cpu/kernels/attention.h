@@ -49,7 +49,7 @@ Scratch attn_scratch_at(const Device *dev, char *memory, const AttnSpec *spec, i
 /* Rows of t from `first` on as an operand of cpu_gemm_tile. */
 static inline Panel attn_panel(Tensor t, int64_t first, bool transposed)
 {
-    return (Panel){ row_address(t, first, 0), t.ld, transposed, (DType)t.dtype };
+    return (Panel){ row_address(t, first, 0), t.ld, transposed, t.dtype };
 }
 
 /* Distance between rows of Scratch.tile, in numbers: the largest number of columns of a tile of this head. */

@@ -6,13 +6,13 @@ enum { CHUNK = 256 };
 
 static void *element(Tensor t, int64_t offset)
 {
-    return (char *)t.p + (size_t)offset * dtype_bytes((DType)t.dtype);
+    return (char *)t.p + (size_t)offset * dtype_bytes(t.dtype);
 }
 
 void KERNEL(fill)(Device *dev, Tensor x, double value)
 {
     double values[CHUNK], cast[CHUNK]; /* double is at least as large as any dtype */
-    DType dtype = (DType)x.dtype;
+    DType dtype = x.dtype;
     Runs runs = runs_of(&x, 1);
     for (int i = 0; i < CHUNK; i++)
         values[i] = value;
@@ -33,7 +33,7 @@ void KERNEL(copy)(Device *dev, Tensor y, Tensor x)
         if (row_knows(y) && row_knows(x))
             row_copy(y, row, x, row, first, run_length(runs, i));
         else
-            cast_numbers(element(y, row * y.ld + first), (DType)y.dtype, element(x, row * x.ld + first), (DType)x.dtype,
+            cast_numbers(element(y, row * y.ld + first), y.dtype, element(x, row * x.ld + first), x.dtype,
                          run_length(runs, i));
     }
 }

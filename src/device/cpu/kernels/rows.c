@@ -105,7 +105,7 @@ void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float 
     for (int64_t at = 0; at < n; at += CHUNK) {
         ALIGNED uint16_t rounded[CHUNK];
         int64_t length = min_i64(CHUNK, n - at);
-        row_narrow(rounded, (DType)t.dtype, from + at, length);
+        row_narrow(rounded, t.dtype, from + at, length);
         store_far(to + at, rounded, length);
     }
 }

@@ -43,7 +43,7 @@ static inline float *row_place(float *buffer, Tensor t, int64_t row, int64_t fir
 static inline float *row_update(float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
 {
     if (t.dtype != DT_F32)
-        row_widen(buffer, row_address(t, row, first), (DType)t.dtype, n);
+        row_widen(buffer, row_address(t, row, first), t.dtype, n);
     return row_place(buffer, t, row, first);
 }
 
@@ -59,7 +59,7 @@ static inline void row_write(Tensor t, int64_t row, int64_t first, int64_t n, co
 {
     void *to = row_address(t, row, first);
     if (t.dtype != DT_F32)
-        row_narrow(to, (DType)t.dtype, from, n);
+        row_narrow(to, t.dtype, from, n);
     else if (to != from)
         memcpy(to, from, (size_t)n * sizeof *from);
 }
@@ -98,7 +98,7 @@ static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_
         length = min_i64(CHUNK, first + n - at);
         float *numbers = row_place(buffer, y, to, at);
         if (x.dtype != DT_F32)
-            row_widen(numbers, row_address(x, from, at), (DType)x.dtype, length);
+            row_widen(numbers, row_address(x, from, at), x.dtype, length);
         row_write(y, to, at, length, x.dtype == DT_F32 ? row_address(x, from, at) : numbers);
     }
 }

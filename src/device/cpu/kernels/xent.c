@@ -172,7 +172,7 @@ static void row_of_zeros(float *stats, Tensor logits, int64_t row, bool grad)
 {
     memset(stats, 0, XENT_STATS * sizeof *stats);
     if (grad)
-        memset(row_address(logits, row, 0), 0, (size_t)logits.d[1] * dtype_bytes((DType)logits.dtype));
+        memset(row_address(logits, row, 0), 0, (size_t)logits.d[1] * dtype_bytes(logits.dtype));
 }
 
 void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)

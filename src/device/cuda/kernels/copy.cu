@@ -15,7 +15,7 @@ struct Numbers {
 Numbers numbers(Tensor t)
 {
     static const uint8_t bytes[] = { 4, 2, 2, 8, 4, 8 }; /* in the order of DType */
-    CHECK(t.dtype < sizeof bytes, "a copy of dtype %d", t.dtype);
+    CHECK(t.dtype < sizeof bytes, "a copy of dtype %d", (int)t.dtype);
     return { (char *)t.p, t.ld, t.dtype, bytes[t.dtype] };
 }
 

@@ -37,7 +37,8 @@ struct Reservation {
  * the struct has no padding: `unused` and `unused_too` are 0. */
 struct PlanKey {
     int64_t m, n, k, lda, ldb, ldy;
-    int32_t a_dtype, b_dtype, y_dtype, ta, tb, bias, tf32, unused;
+    DType a_dtype, b_dtype, y_dtype;
+    int32_t ta, tb, bias, tf32, unused;
     uint32_t align_a, align_b, align_y, unused_too;
 };
 struct Plan {

@@ -8,9 +8,9 @@ void lt_answer(cublasStatus_t answer, const PlanKey &key)
     char what[200];
     if (answer == CUBLAS_STATUS_SUCCESS || gpu_notes(cudaErrorNotSupported))
         return;
-    snprintf(what, sizeof what, "%s (%lld,%lld) = %s %s(%lld,%lld) by %s %s(%lld,%lld)", dtype_name((DType)key.y_dtype),
-             (long long)key.m, (long long)key.n, dtype_name((DType)key.a_dtype), key.ta ? "transposed " : "",
-             (long long)(key.ta ? key.k : key.m), (long long)(key.ta ? key.m : key.k), dtype_name((DType)key.b_dtype),
+    snprintf(what, sizeof what, "%s (%lld,%lld) = %s %s(%lld,%lld) by %s %s(%lld,%lld)", dtype_name(key.y_dtype),
+             (long long)key.m, (long long)key.n, dtype_name(key.a_dtype), key.ta ? "transposed " : "",
+             (long long)(key.ta ? key.k : key.m), (long long)(key.ta ? key.m : key.k), dtype_name(key.b_dtype),
              key.tb ? "transposed " : "", (long long)(key.tb ? key.n : key.k), (long long)(key.tb ? key.k : key.n));
     gpu_fail(what, cublasLtGetStatusString(answer));
 }

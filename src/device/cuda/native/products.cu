@@ -29,18 +29,18 @@ void products_close(Gpu *gpu)
         cublasLtDestroy(gpu->lt);
 }
 
-static bool is_fp8(int dtype)
+static bool is_fp8(DType dtype)
 {
     return dtype == DT_E4M3 || dtype == DT_E5M2;
 }
 
 /* The only dtype of the bias that cuBLASLt takes: of FP8 products it is bf16 beside f32 results, too. */
-static DType bias_dtype(int a_dtype, int y_dtype)
+static DType bias_dtype(DType a_dtype, DType y_dtype)
 {
-    return is_fp8(a_dtype) && y_dtype == DT_F32 ? DT_BF16 : (DType)y_dtype;
+    return is_fp8(a_dtype) && y_dtype == DT_F32 ? DT_BF16 : y_dtype;
 }
 
-static cudaDataType_t cuda_dtype(int dtype)
+static cudaDataType_t cuda_dtype(DType dtype)
 {
     switch (dtype) {
     case DT_F32:
@@ -167,7 +167,7 @@ static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras 
 /* Whether rows of n numbers are no multiple of 16 bytes. */
 static bool is_odd(int64_t n, Tensor t)
 {
-    return n * (int64_t)dtype_bytes((DType)t.dtype) % MOST_ALIGN != 0;
+    return n * (int64_t)dtype_bytes(t.dtype) % MOST_ALIGN != 0;
 }
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */
@@ -248,7 +248,7 @@ static const void *bias_as(Device *dev, Tensor b, DType wanted, void *room)
         return b.p;
     Tensor rounded = b;
     rounded.p = room;
-    rounded.dtype = (uint8_t)wanted;
+    rounded.dtype = wanted;
     gpu_copy(dev, rounded, b);
     return rounded.p;
 }
@@ -264,13 +264,13 @@ void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale
     if (is_empty(dev, y, x, false, 0))
         return b.rank ? gpu_bias_add(dev, y, y, b) : (void)0;
     void *room = b.rank ? gpu_scratch(gpu_of(dev), bias_bytes(b)) : NULL;
-    product(dev, y, x, w, { bias_as(dev, b, (DType)y.dtype, room), NULL, NULL }, false, true, scale, 0);
+    product(dev, y, x, w, { bias_as(dev, b, y.dtype, room), NULL, NULL }, false, true, scale, 0);
 }
 
 /* Copies the rows of one matrix to another of the same dtype and columns. */
 static void copy_rows(Device *dev, Tensor to, Tensor from)
 {
-    size_t bytes = dtype_bytes((DType)from.dtype);
+    size_t bytes = dtype_bytes(from.dtype);
     gpu_copy_rows(gpu_of(dev), to.p, (size_t)to.ld * bytes, from.p, (size_t)from.ld * bytes,
                   (size_t)cols_of(from) * bytes, (size_t)rows_of(from));
 }
@@ -280,9 +280,8 @@ static void copy_rows(Device *dev, Tensor to, Tensor from)
 static void product_of_last_rows(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, float beta,
                                  char *room)
 {
-    Tensor y_all = tensor_matrix(room, (DType)y.dtype, FP8_UNIT, cols_of(y));
-    Tensor a_all =
-        tensor_matrix(room + FP8_UNIT * (size_t)cols_of(y) * sizeof(float), (DType)a.dtype, FP8_UNIT, cols_of(a));
+    Tensor y_all = tensor_matrix(room, y.dtype, FP8_UNIT, cols_of(y));
+    Tensor a_all = tensor_matrix(room + FP8_UNIT * (size_t)cols_of(y) * sizeof(float), a.dtype, FP8_UNIT, cols_of(a));
     Tensor y_rows = tensor_slice_rows(y_all, 0, rows_of(y));
     copy_rows(dev, tensor_slice_rows(a_all, 0, rows_of(a)), a);
     if (beta != 0)
