@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER [--replace]";
+static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER [--replace] [model.architecture=NAME]";
 static const char about[] =
     "Writes a model in the format of other programs. MODEL is a run directory (its newest checkpoint; RUN@best and\n"
     "RUN@12000 choose another), a checkpoint or a Hugging Face folder.\n"
@@ -15,6 +15,8 @@ static const char about[] =
     "        model.safetensors, tokenizer.json; adapters (lora.*) are merged into the weights\n"
     "  peft  only the adapters, and the trained head of a classifier, for PeftModel.from_pretrained:\n"
     "        adapter_config.json, adapter_model.safetensors; --base names the model that the adapters belong to\n"
+    "\n"
+    "model.architecture=NAME (`loam help model.architecture`) replaces the architecture that the model stores.\n"
     "\n"
     "  loam export runs/a --to hf --out hf-a\n";
 
@@ -56,8 +58,24 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
 typedef struct Job {
     const char *path, *tokenizer, *base, *out;
     HfForm form;
-    bool adapter; /* --to peft: write only the adapters */
+    bool adapter;        /* --to peft: write only the adapters */
+    ModelConfig options; /* model.architecture, if chooses_architecture */
+    bool chooses_architecture;
 } Job;
+
+/* Reads model.architecture=NAME, the one option that an export accepts. */
+static bool read_options(Job *job, char **options, int n, GError **error)
+{
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    for (int i = 0; i < n; i++)
+        if (!g_str_has_prefix(options[i], "model.architecture="))
+            return fail_user(error, "%s: of the options only model.architecture is for an export; usage: %s",
+                             options[i], usage);
+        else if (!option_settings_parse(settings, options[i], error))
+            return false;
+    job->chooses_architecture = n > 0;
+    return options_apply(&model_table, &job->options, settings, error);
+}
 
 static bool export_model(const Job *job, GError **error)
 {
@@ -66,9 +84,12 @@ static bool export_model(const Job *job, GError **error)
     const LoadedModelSource source = {
         .path = job->path, .tokenizer = job->tokenizer, .precision = &exact, .device = "cpu"
     };
-    bool done = loaded_model_open(&loaded, &source, error) &&
-                (job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
-                              : hf_export(loaded.model, loaded.tok, job->form, job->out, error));
+    if (!loaded_model_open(&loaded, &source, error))
+        return false;
+    if (job->chooses_architecture)
+        model_set_architecture(loaded.model, (Architecture)job->options.architecture);
+    bool done = job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
+                             : hf_export(loaded.model, loaded.tok, job->form, job->out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", job->path);
     if (done)
@@ -93,7 +114,7 @@ bool verb_export(int argc, char **argv, GError **error)
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
-    if (argc != 2 || to == NULL || out == NULL)
+    if (argc < 2 || to == NULL || out == NULL)
         return fail_user(error, "want one MODEL, --to and --out; usage: %s", usage);
     Job job = { .path = argv[1], .tokenizer = tokenizer, .base = base, .out = out, .adapter = strcmp(to, "peft") == 0 };
     if (!job.adapter && strcmp(to, "hf") != 0)
@@ -103,6 +124,6 @@ bool verb_export(int argc, char **argv, GError **error)
     job.form.replace = replace;
     if (job.adapter && replace)
         return fail_user(error, "--replace is for --to hf");
-    return parse_dtype(dtype, &job.form, error) && parse_shard_size(shard_size, &job.form, error) &&
-           export_model(&job, error);
+    return read_options(&job, argv + 2, argc - 2, error) && parse_dtype(dtype, &job.form, error) &&
+           parse_shard_size(shard_size, &job.form, error) && export_model(&job, error);
 }

@@ -227,6 +227,11 @@ const ModelConfig *model_config(const Model *model)
     return &model->config;
 }
 
+void model_set_architecture(Model *model, Architecture architecture)
+{
+    model->config.architecture = (int)architecture;
+}
+
 bool model_name_classes(Model *model, const char *labels, GError **error)
 {
     ModelConfig *config = &model->config;

@@ -32,6 +32,8 @@ Stages model_stages(const Model *model); /* the blocks that the model was opened
 /* The FP8 scales of a model that is trained in FP8, else NULL. model_pass with loss->grad updates them. */
 Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);
+/* Sets the option model.architecture, by which the model is exported. */
+void model_set_architecture(Model *model, Architecture architecture);
 /* Renames the classes of a classifier. labels: the new names, separated by commas. Fails unless there are as many names
  * as classes. */
 bool model_name_classes(Model *model, const char *labels, GError **error);

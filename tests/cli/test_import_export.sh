@@ -27,6 +27,20 @@ echo "ok: both forms have the same loss"
 cmp "$work/tuned"/checkpoints/latest/weights-*.safetensors "$work/back"/weights-*.safetensors || fail "train.init"
 echo "ok: training starts from the folder's weights"
 
+# A run's config.yaml with another shape names the architecture of the former one. The message says what to set, for the
+# export too, since a run that has ended stores nothing new.
+"$loam" train "$run/config.yaml" run.dir="$work/other" 'train.length=1 steps' model.rel_per_block=true 2>"$work/log" || fail "$(cat "$work/log")"
+remedy='(model.architecture=t5) has no such model.rel_per_block; model.architecture=auto chooses umt5'
+grep -qF "$remedy" "$work/log" || fail "$(cat "$work/log")"
+expect 1 "$remedy" "$loam" export "$work/other" --to hf --out "$work/umt5"
+expect 1 "of the options only model.architecture is for an export" "$loam" export "$work/other" --to hf --out "$work/umt5" model.width=64
+expect 0 "$work/umt5" "$loam" export "$work/other" --to hf --out "$work/umt5" model.architecture=auto
+grep -q UMT5ForConditionalGeneration "$work/umt5/config.json" || fail "$(cat "$work/umt5/config.json")"
+expect 1 "lora.targets: BertForPreTraining of Hugging Face has no linear layer of this model; model.architecture=auto chooses llama" \
+    "$loam" train "$work/config.yaml" run.dir="$work/adapted" model.family=gpt model.n_enc=0 model.position=rotary model.scale_scores=true \
+    model.architecture=bert lora.rank=2
+echo "ok: a model is exported as the architecture that the command line names"
+
 expect 0 "$work/half" "$loam" export "$run" --to hf --out "$work/half" --dtype bf16 --shard-size 20KB
 compgen -G "$work/half/model-00002-of-0000?.safetensors" >/dev/null && [ ! -e "$work/half/model.safetensors" ] || fail "no shards"
 grep -q '"dtype": "bfloat16"' "$work/half/config.json" || fail "config.json names another type"

@@ -216,9 +216,12 @@ Activation model_config_head_activation(const ModelConfig *config)
 
 Architecture model_config_architecture(const ModelConfig *config)
 {
+    return config->architecture ? (Architecture)config->architecture : model_config_nearest_architecture(config);
+}
+
+Architecture model_config_nearest_architecture(const ModelConfig *config)
+{
     const bool layernorm = config->norm == NORM_LAYER;
-    if (config->architecture != ARCHITECTURE_AUTO)
-        return (Architecture)config->architecture;
     if (config->family == FAMILY_BERT && layernorm && config->position == POSITION_ROTARY)
         return ARCHITECTURE_MODERNBERT;
     if (config->family == FAMILY_BERT && layernorm)

@@ -173,8 +173,9 @@ bool model_config_shifts(const ModelConfig *config);
 /* Number of the classifier's outputs per token, sequence or choice; 0 without a classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
 /* The architecture that the configuration stores. Models of earlier versions store none: they have the nearest one to
- * their family, norm and positions. */
+ * their family, norm and positions, as with model.architecture=auto. */
 Architecture model_config_architecture(const ModelConfig *config);
+Architecture model_config_nearest_architecture(const ModelConfig *config);
 /* Whether positions have learned embeddings. */
 bool model_config_learned_positions(const ModelConfig *config);
 /* Whether self-attention of the encoder or of the decoder has a relative position bias. */

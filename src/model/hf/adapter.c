@@ -373,9 +373,14 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
     const TensorNames names = hf_names(hf_architecture(config), config);
     static const char *const queries_and_values[] = { "self.q", "self.v", "self.qkv", "cross.q", "cross.v" };
     g_auto(GStrv) targets = g_strsplit(config->lora.targets, ",", -1);
-    bool marks[LORA_LAYERS] = { false };
+    bool marks[LORA_LAYERS] = { false }, all[LORA_LAYERS] = { false };
     if (config->lora.rank == 0)
         return true;
+    if (!mark("all-linear", &names, config, all, NULL)) {
+        g_autofree char *remedy = hf_remedy(config);
+        return fail_user(error, "lora.targets: %s of Hugging Face has no linear layer of this model%s", names.model,
+                         remedy);
+    }
     for (size_t i = 0; *targets == NULL && i < G_N_ELEMENTS(queries_and_values); i++)
         mark(queries_and_values[i], &names, config, marks, NULL);
     for (char **target = targets; *target; target++)

@@ -169,6 +169,17 @@ static void drop_heads(const HfArchitecture *arch, ModelConfig *config)
     config->tie_embeddings = config->tie_embeddings || !words;
 }
 
+char *hf_remedy(const ModelConfig *config)
+{
+    ModelConfig free = *config, fitted;
+    free.architecture = ARCHITECTURE_AUTO;
+    const HfArchitecture *nearest = hf_architecture(&free);
+    return config->architecture && nearest->stored != (Architecture)config->architecture &&
+                   hf_architecture_of(&free, &fitted, NULL)
+               ? g_strconcat("; model.architecture=auto chooses ", nearest->model_type, NULL)
+               : g_strdup("");
+}
+
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
     const HfArchitecture *arch = hf_architecture(config);
@@ -179,8 +190,9 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
     g_autoptr(GPtrArray) rows = options_differences(&model_table, fitted, &shaped, OPT_IDENTITY);
     if (rows->len > 0) {
         const OptionRow *row = rows->pdata[0];
-        fail_user(error, "%s of Hugging Face (model.architecture=%s) has no such %s", arch->names.model,
-                  arch->model_type, row->name);
+        g_autofree char *remedy = hf_remedy(config);
+        fail_user(error, "%s of Hugging Face (model.architecture=%s) has no such %s%s", arch->names.model,
+                  arch->model_type, row->name, remedy);
         return NULL;
     }
     return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;

@@ -12,6 +12,9 @@ json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, co
                        const char *dtype);
 /* The architecture of model_config_architecture, even if it cannot hold the model exactly. */
 const HfArchitecture *hf_architecture(const ModelConfig *config);
+/* The end of a message that the stored architecture does not fit a model: "; model.architecture=auto chooses llama", if
+ * that one can hold the model, else "". g_free. */
+char *hf_remedy(const ModelConfig *config);
 /* The architecture that a model is exported as. *fitted becomes the configuration without the heads for which the
  * architecture has no class; its strings are borrowed from `config`. NULL with an error that says why, if no
  * architecture can hold the model. */

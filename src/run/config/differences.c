@@ -46,14 +46,6 @@ static void compare(const OptionRow *row, const Config *config, const Config *de
     g_ptr_array_add(differences, difference);
 }
 
-/* What model.architecture=auto means for a model that starts from no other. */
-static int nearest_architecture(const ModelConfig *model)
-{
-    ModelConfig free = *model; /* shallow copy */
-    free.architecture = ARCHITECTURE_AUTO;
-    return (int)model_config_architecture(&free);
-}
-
 GPtrArray *config_differences(const char *path, GError **error)
 {
     const OptionTable *table = config_options();
@@ -66,7 +58,7 @@ GPtrArray *config_differences(const char *path, GError **error)
     options_set_defaults(table, &plain);
     if (!options_apply(table, &config, saved, error) || !load_defaults(&recipe, saved, error))
         return NULL;
-    plain.model.architecture = nearest_architecture(&config.model);
+    plain.model.architecture = (int)model_config_nearest_architecture(&config.model);
     if (config.model.architecture == ARCHITECTURE_AUTO) /* a run of an earlier version */
         config.model.architecture = plain.model.architecture;
     GPtrArray *differences = g_ptr_array_new_with_free_func(free_difference);
