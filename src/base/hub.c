@@ -1,5 +1,7 @@
 #include "base/hub.h"
 
+#include "base/file.h"
+
 #include <string.h>
 
 /* Whether only letters follow the last dot: tok.model, but not Llama-3.2-1B. */
@@ -37,6 +39,8 @@ char *hub_hint(const char *path)
 
 bool hub_fail_absent(const char *path, const char *what, GError **error)
 {
+    if (io_refused(path, error))
+        return false;
     g_autofree char *hint = hub_hint(path);
     return fail_user(error, "%s: no such %s%s", path, what, hint);
 }

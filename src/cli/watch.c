@@ -62,7 +62,7 @@ static GPtrArray *wait_for_runs(char *const *paths, int n, GError **error)
     for (bool said = false;; said = true) {
         g_autoptr(GError) problem = NULL;
         GPtrArray *dirs = run_find_each(paths, n, USAGE, &problem);
-        bool missing = dirs == NULL && n > 0;
+        bool missing = dirs == NULL && n > 0 && error_status(problem) == LOAM_ERROR_USER;
         for (int i = 0; missing && i < n; i++)
             missing = !g_file_test(paths[i], G_FILE_TEST_EXISTS) || g_file_test(paths[i], G_FILE_TEST_IS_DIR);
         if (!missing) {

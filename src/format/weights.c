@@ -1,5 +1,6 @@
 #include "format/weights.h"
 
+#include "base/file.h"
 #include "format/safetensors.h"
 #include "format/torch_file.h"
 
@@ -20,6 +21,8 @@ TensorFile *weights_open(const char *path, GError **error)
     for (size_t i = 0; i < G_N_ELEMENTS(of_folders); i++)
         if (shards_present(path, of_folders[i].name))
             return shards_open(path, of_folders[i].name, of_folders[i].read, error);
-    fail_user(error, "%s holds neither %s nor %s, whole or in shards", path, of_folders[0].name, of_folders[1].name);
+    if (!io_refused(path, error))
+        fail_user(error, "%s holds neither %s nor %s, whole or in shards", path, of_folders[0].name,
+                  of_folders[1].name);
     return NULL;
 }

@@ -186,6 +186,14 @@ void run_find_below(GPtrArray *dirs, const char *path)
     find_below(dirs, plain, MOST_DEEP);
 }
 
+/* Whether the system refuses this user what the status of a run is read from; *error then says so. */
+static bool is_refused(const char *dir, GError **error)
+{
+    g_autofree char *checkpoints = g_build_filename(dir, "checkpoints", NULL),
+                    *metrics = g_build_filename(dir, "metrics.jsonl", NULL);
+    return io_refused(checkpoints, error) || io_refused(metrics, error);
+}
+
 GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **error)
 {
     g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
@@ -196,6 +204,9 @@ GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **
             g_free(run_find(paths[i], error)); /* fails, and says what is missing there */
             return NULL;
         }
+        for (guint k = before; k < dirs->len; k++)
+            if (is_refused(dirs->pdata[k], error))
+                return NULL;
     }
     if (n > 0)
         return g_steal_pointer(&dirs);

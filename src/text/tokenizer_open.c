@@ -1,5 +1,6 @@
 /* tokenizer_open.c: opens a tokenizer: finds its files, reads the model, and adds the tokens, roles and sentinels that
  * the files beside it name. */
+#include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
 #include "base/regular.h"
@@ -69,6 +70,8 @@ static GPtrArray *find_in_folder(const char *folder, GError **error)
     }
     if (files->len > 0)
         return g_steal_pointer(&files);
+    if (io_refused(folder, error))
+        return NULL;
     g_ptr_array_add(names, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
     fail_user(error, "%s holds no tokenizer (one of %s)", folder, list);

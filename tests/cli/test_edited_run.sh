@@ -96,4 +96,36 @@ locked "$work/own/checkpoints" "$loam" train "$work/own" train.length=12
 locked "$last" "$loam" generate --model "$work/own@8"
 locked "$last" "$loam" inspect checkpoint "$last"
 locked "$work/own" "$loam" status "$work/own"
+locked "$work/own" "$loam" watch "$work/own"
+locked "$work/own/checkpoints" "$loam" status "$work/own"
+locked "$work/own/metrics.jsonl" "$loam" status "$work/own"
+# Neither is a dataset, a tokenizer or a folder of Hugging Face missing that cannot be looked at.
+unseen() { # unseen PATH COMMAND…
+    local path=$1 mode status=0
+    shift
+    mode=$(stat -c %a "$path")
+    chmod 0 "$path"
+    timeout 60 "${as_user[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+    chmod "$mode" "$path"
+    [ "$status" = 1 ] || [ "$status" = 2 ] || fail "exit status $status: $*: $(cat "$work/err")"
+    grep -q "$path.*Permission denied" "$work/err" || fail "$*: $(cat "$work/err")"
+}
+"$loam" export "$work/own" --to hf --out "$work/hf" 2>"$work/err" || fail "$(cat "$work/err")"
+mkdir "$work/kept" && cp "$work"/data.* "$work/kept"
+cp "$work/tok.model" "$work/hf/spiece.model"
+unseen "$work/kept" "$loam" inspect dataset "$work/kept/data"
+unseen "$work/kept/data.idx" "$loam" inspect dataset "$work/kept/data"
+unseen "$work/kept" "$loam" train "$work/config.yaml" run.dir="$work/new" data.train="$work/kept/data"
+unseen "$work/kept" "$loam" tokenizer train --type bpe --vocab-size 200 --out "$work/new.model" "$work/kept/corpus.txt"
+unseen "$work/kept" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/new" "$work/kept/corpus.txt"
+unseen "$work/kept" "$loam" prepare --tokenizer "$work/kept/tok.model" --out "$work/new" "$work/corpus.txt"
+unseen "$work/kept" "$loam" train "$work/kept/config.yaml"
+unseen "$work/kept" "$loam" task show task.name=rte task.data="$work/kept/corpus.txt"
+unseen "$work/kept" "$loam" train "$work/config.yaml" run.dir="$work/new" data.train= task.name=rte task.data="$work/kept"
+unseen "$work/hf" "$loam" inspect model "$work/hf"
+unseen "$work/hf" "$loam" generate --model "$work/hf"
+unseen "$work/hf" "$loam" tokenizer encode --model "$work/hf"
+unseen "$work/hf" "$loam" tokenizer encode --model "$work/hf/spiece.model"
+unseen "$work/hf/spiece.model" "$loam" tokenizer encode --model "$work/hf/spiece.model"
+unseen "$work/hf" "$loam" import --from hf "$work/hf" --out "$work/imported"
 ls "$work/own/checkpoints" | cmp - "$work/before" || fail "renamed: $(ls "$work/own/checkpoints")"

@@ -1,5 +1,6 @@
 #include "data/dataset/dataset.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "format/fairseq_dict.h"
 
@@ -137,6 +138,8 @@ static bool fail_folder(const char *path, GError **error)
  * does not exist. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
+    if (io_refused(path, error) || io_refused(index, error))
+        return false;
     g_autofree char *stem = g_strdup(path);
     char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
     bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);

@@ -1,5 +1,6 @@
 #include "model/hf/config_json.h"
 
+#include "base/file.h"
 #include "base/hub.h"
 #include "model/hf/classes.h"
 #include "model/hf/hf.h"
@@ -97,7 +98,8 @@ const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GE
         return NULL;
     }
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-        fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
+        if (!io_refused(path, error))
+            fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
         return NULL;
     }
     json_t *root = hf_read_object(path, error);
