@@ -67,6 +67,20 @@ static bool same_letters(const char *a, const char *b)
     return true;
 }
 
+bool text_has_suffix(const char *text, const char *suffix)
+{
+    const size_t n = strlen(text), n_suffix = strlen(suffix);
+    return n >= n_suffix && g_ascii_strcasecmp(text + n - n_suffix, suffix) == 0;
+}
+
+char *text_choice(const char *const *list)
+{
+    GString *choice = g_string_new(list[0]);
+    for (size_t i = 1; list[0] && list[i]; i++)
+        g_string_append_printf(choice, "%s%s", list[i + 1] ? ", " : " or ", list[i]);
+    return g_string_free(choice, false);
+}
+
 const char *text_nearest(const char *name, const char *const *list)
 {
     const char *nearest = NULL;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Damerau-Levenshtein distance of two strings of bytes. */
@@ -13,6 +14,10 @@ const char *text_nearest(const char *name, const char *const *list);
 /* The three names of the list that are most similar to `name`, however different, the most similar first: "a, b, c".
  * Free with g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
+/* Whether a text, such as the name of a file, ends with a suffix in lower or upper case. */
+bool text_has_suffix(const char *text, const char *suffix);
+/* The names of a NULL-terminated list as a choice: "a, b or c". g_free. */
+char *text_choice(const char *const *list);
 /* Number of first bytes that two UTF-8 texts share, in whole characters. */
 size_t text_common(const char *a, const char *b);
 /* Appends the words of `text` in lines of at most `width` columns, each after `indent` blanks, and a line end. column:

@@ -65,10 +65,10 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 #define CLI_ON_ERROR(to, what)                                                                                         \
     CLI_VALUE("on-error", to, "stop at " what " that cannot be read (default), or skip it", "stop|skip")
 #define CLI_INPUT_FORMAT(to)                                                                                           \
-    CLI_VALUE(                                                                                                         \
-        "input-format", to,                                                                                            \
-        "read every file as text, jsonl (an object per line), csv, tsv or file (a document); default: by its name",    \
-        "text|jsonl|csv|tsv|file")
+    CLI_VALUE("input-format", to,                                                                                      \
+              "read every file as text, jsonl (an object per line), a table or file (a document); default: by its "    \
+              "name",                                                                                                  \
+              RECORD_CORPUS_FORMAT_NAMES)
 #define CLI_DELIMITER(to)                                                                                              \
     CLI_VALUE("delimiter", to,                                                                                         \
               "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)",   \

@@ -4,6 +4,7 @@
 #include "base/foreign.h"
 #include "base/git_lfs.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "data/corpus/corpus_files.h"
 
 #include <string.h>
@@ -18,17 +19,17 @@ struct Corpus {
     guint next_file;
     uint64_t total_bytes, finished_bytes;
     CorpusCounts counts;
-    const CorpusFile *file; /* the open file, or NULL */
-    RecordReader *reader;   /* its records; NULL if it could not be opened */
-    RecordFormat format;    /* its format */
-    Record record;          /* the current record, and its position */
-    bool broken;            /* the file cannot be read any further */
-    bool foreign;           /* the error says that the file is no text */
-    bool crlf;              /* texts of fields had line ends CRLF */
-    bool crlf_remarked;     /* the warning about CRLF has been logged */
-    bool json_remarked;     /* that a file without suffix is read as JSON lines has been logged */
-    GString *document;      /* the text of the document, unless it is the record's own */
-    const char *text;       /* the current document */
+    const CorpusFile *file;  /* the open file, or NULL */
+    RecordReader *reader;    /* its records; NULL if it could not be opened */
+    RecordFormat format;     /* its format */
+    Record record;           /* the current record, and its position */
+    bool broken;             /* the file cannot be read any further */
+    bool foreign;            /* the error says that the file is no text */
+    const char *line_ends;   /* what became of the line ends of texts of fields; NULL means nothing */
+    bool line_ends_remarked; /* the warning about line ends has been logged */
+    bool json_remarked;      /* that a file without suffix is read as JSON lines has been logged */
+    GString *document;       /* the text of the document, unless it is the record's own */
+    const char *text;        /* the current document */
     size_t text_bytes;
 };
 
@@ -99,10 +100,8 @@ static bool check_tables(const GPtrArray *files, GError **error)
 static void advise_delimiter(const GPtrArray *files, const CorpusOptions *options)
 {
     bool table = false;
-    for (guint i = 0; i < files->len; i++) {
-        const RecordFormat format = ((CorpusFile *)files->pdata[i])->format;
-        table |= format == RECORD_CSV || format == RECORD_TSV;
-    }
+    for (guint i = 0; i < files->len; i++)
+        table |= record_traits(((CorpusFile *)files->pdata[i])->format)->delimiter != 0;
     if (options->delimiter && files->len > 0 && !table && !options->field_option)
         log_warning("--delimiter: without effect on %s, which is not read as a table (--input-format csv: as one)",
                     ((CorpusFile *)files->pdata[0])->path);
@@ -110,19 +109,12 @@ static void advise_delimiter(const GPtrArray *files, const CorpusOptions *option
 
 bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error)
 {
-    static const struct {
-        const char *name;
-        RecordFormat format;
-    } known[] = { { NULL, RECORD_AUTO }, { "text", RECORD_TEXT }, { "jsonl", RECORD_JSONL },
-                  { "csv", RECORD_CSV }, { "tsv", RECORD_TSV },   { "file", RECORD_FILE } };
+    g_autofree char *names = text_choice(record_corpus_format_names);
     if (!record_delimiter_find(&options->delimiter, delimiter ? delimiter : ""))
         return fail_user(error, "--delimiter %s: one of , ; | and \\t is wanted", delimiter);
-    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
-        if (g_strcmp0(format, known[i].name) == 0) {
-            options->format = known[i].format;
-            return true;
-        }
-    return fail_user(error, "--input-format %s: text, jsonl, csv, tsv or file is wanted", format);
+    options->format = format ? record_corpus_format_find(format) : RECORD_AUTO;
+    return !format || options->format != RECORD_AUTO ||
+           fail_user(error, "--input-format %s: %s is wanted", format, names);
 }
 
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
@@ -219,7 +211,8 @@ static void append_text(Corpus *corpus, const char *text, size_t bytes)
     size_t first = document->len;
     append_without_nuls(corpus, text, bytes);
     size_t length = first + record_drop_returns(document->str + first, document->len - first);
-    corpus->crlf |= length < document->len;
+    if (length < document->len)
+        corpus->line_ends = RECORD_CRLF;
     g_string_truncate(document, length);
 }
 
@@ -296,19 +289,20 @@ static bool open_next_file(Corpus *corpus, GError **error)
         log_info("%s: its first line is a JSON object: read as JSON lines (--input-format text: as it is)", file->path);
     corpus->json_remarked |= file->nameless && corpus->format == RECORD_JSONL;
     corpus->counts.text_files += is_text_file(corpus);
-    corpus->broken = corpus->options.fields_apart && corpus->format >= RECORD_TEXT;
+    corpus->broken = corpus->options.fields_apart && !record_traits(corpus->format)->values;
     return !corpus->broken ||
            fail_user(error, "%s: no JSON lines or table, whose fields could be kept apart", file->path);
 }
 
-/* Warns once that line ends CRLF become LF. */
-static void remark_crlf(Corpus *corpus)
+/* Warns once that other line ends became LF. */
+static void remark_line_ends(Corpus *corpus)
 {
-    const bool values = corpus->format < RECORD_TEXT; /* CRLF between objects is not part of any text */
-    const bool crlf = values ? corpus->crlf : record_reader_had_crlf(corpus->reader);
-    if (crlf && !corpus->crlf_remarked)
-        log_warning("%s: lines end in CRLF: the text is read without the CRs", corpus->file->path);
-    corpus->crlf_remarked |= crlf;
+    /* CRLF between objects is not part of any text. */
+    const char *what =
+        record_traits(corpus->format)->values ? corpus->line_ends : record_reader_line_ends(corpus->reader);
+    if (what && !corpus->line_ends_remarked)
+        log_warning("%s: %s", corpus->file->path, what);
+    corpus->line_ends_remarked |= what != NULL;
 }
 
 /* Reads the next document of the current file, or of the next one; false without an error at the end of a file. */
@@ -351,7 +345,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
     while (!is_interrupted(corpus) && (corpus->file || corpus->next_file < corpus->files->len)) {
         g_autoptr(GError) problem = NULL;
         if (next_document(corpus, &problem)) {
-            remark_crlf(corpus);
+            remark_line_ends(corpus);
             *text = corpus->text;
             *bytes = corpus->text_bytes;
             return true;

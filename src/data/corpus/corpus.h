@@ -48,8 +48,8 @@ typedef struct CorpusCounts {
                                counted by corpus_language */
 } CorpusCounts;
 
-/* Sets `format` and `delimiter` of the options to the values of --input-format ("text", "jsonl", "csv", "tsv" or
- * "file") and --delimiter; NULL means that the option is not given. */
+/* Sets `format` and `delimiter` of the options to the values of --input-format
+ * (record_corpus_format_names) and --delimiter; NULL means that the option is not given. */
 bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error);
 
 typedef struct Corpus Corpus;

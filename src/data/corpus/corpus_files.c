@@ -1,6 +1,7 @@
 #include "data/corpus/corpus_files.h"
 #include "base/foreign.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,12 +30,8 @@ typedef struct List {
 /* The format that the name of a file says. */
 static RecordFormat format_of(const char *name, bool in_folder)
 {
-    const RecordFormat format = record_format_of_name(name);
-    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".ndjson") || g_str_has_suffix(name, ".json"))
-        return RECORD_JSONL;
-    if (format == RECORD_CSV || (format == RECORD_TSV && g_ascii_strcasecmp(strrchr(name, '.'), ".tab") != 0))
-        return format;
-    return g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')) ? RECORD_TEXT : RECORD_FILE;
+    const RecordFormat format = record_corpus_format_of_name(name);
+    return format != RECORD_AUTO ? format : !in_folder && !strchr(name, '.') ? RECORD_TEXT : RECORD_FILE;
 }
 
 static void add_file(const List *list, const char *path, const struct stat *info, bool in_folder)
@@ -42,14 +39,14 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_autofree char *name = g_path_get_basename(path);
     if (g_str_has_suffix(name, ".gz") || g_str_has_suffix(name, ".zst"))
         *strrchr(name, '.') = 0;
-    const bool by_name = list->format == RECORD_AUTO, json = by_name && g_str_has_suffix(name, ".json");
+    const bool by_name = list->format == RECORD_AUTO, json = by_name && text_has_suffix(name, ".json");
     CorpusFile *file = g_new0(CorpusFile, 1);
     *file = (CorpusFile){ .path = g_strdup(path),
                           .format = by_name ? format_of(name, in_folder) : list->format,
                           .in_folder = in_folder,
                           .nameless = by_name && !strchr(name, '.'),
                           .bytes = (uint64_t)info->st_size };
-    const bool rows = file->format == RECORD_CSV || file->format == RECORD_TSV;
+    const bool rows = record_traits(file->format)->columns;
     file->probe = in_folder && (file->format == RECORD_FILE || json);
     file->table = by_name && (rows ? in_folder : !foreign_check_name(name, NULL));
     if (file->nameless || (in_folder && json)) {

@@ -6,7 +6,7 @@
 
 #define DOCUMENT_START "-DOCSTART-" /* CoNLL-2003: a line of its own before each document */
 
-bool conll_open(RecordReader *reader, GError **error)
+static bool open_sentences(RecordReader *reader, GError **error)
 {
     const char *columns = reader->source.columns;
     return (!columns || !*columns || reader_set_columns(reader, g_strsplit(columns, ",", -1), error)) &&
@@ -79,7 +79,7 @@ static bool is_end(const RecordReader *reader)
 }
 
 /* After an invalid word the rest of its sentence is skipped. */
-Found conll_next(RecordReader *reader, GError **error)
+static Found next_sentence(RecordReader *reader, GError **error)
 {
     json_t *sentence = json_object();
     g_autoptr(GError) bad = NULL;
@@ -106,3 +106,9 @@ Found conll_next(RecordReader *reader, GError **error)
         g_propagate_error(error, g_steal_pointer(&bad));
     return found == FOUND_ERROR || (error && *error) ? FOUND_ERROR : FOUND_END;
 }
+
+const RecordKind conll_records = { .suffixes = { ".conll", ".bio" },
+                                   .traits = { .values = true, .columns = true, .names_read = true },
+                                   .returns = RETURNS_DROPPED,
+                                   .open = open_sentences,
+                                   .next = next_sentence };

@@ -58,13 +58,13 @@ Found reader_take_root(RecordReader *reader, json_t *root, GError **error)
     return FOUND_ERROR;
 }
 
-bool json_open(RecordReader *reader, GError **error)
+static bool open_file(RecordReader *reader, GError **error)
 {
     reader->source.most_bytes = MOST_FILE_BYTES;
     return reader_open_lines(reader, error);
 }
 
-Found json_next(RecordReader *reader, GError **error)
+static Found next_value(RecordReader *reader, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     json_error_t reason;
@@ -81,3 +81,10 @@ Found json_next(RecordReader *reader, GError **error)
         fail_user(error, "%s:%d: column %d: not JSON: %s", reader->path, reason.line, reason.column, reason.text);
     return FOUND_ERROR;
 }
+
+const RecordKind json_records = { .suffixes = { ".json" },
+                                  .traits = { .values = true },
+                                  .returns = RETURNS_KEPT,
+                                  .open = open_file,
+                                  .next = next_value,
+                                  .numbered = true };

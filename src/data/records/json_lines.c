@@ -136,7 +136,7 @@ static Found next_texts(RecordReader *reader, GError **error)
     return object ? reader_take_root(reader, object, error) : found == FOUND_END ? FOUND_END : FOUND_ERROR;
 }
 
-Found json_lines_next(RecordReader *reader, GError **error)
+static Found next_line(RecordReader *reader, GError **error)
 {
     return reader->source.texts ? next_texts(reader, error) : next_values(reader, error);
 }
@@ -167,7 +167,7 @@ static bool starts_with_object(const Lines *lines, const char *field)
     return found;
 }
 
-bool json_lines_open(RecordReader *reader, GError **error)
+static bool open_lines(RecordReader *reader, GError **error)
 {
     const RecordSource *source = &reader->source;
     if (!reader_open_lines(reader, error))
@@ -176,3 +176,11 @@ bool json_lines_open(RecordReader *reader, GError **error)
         reader->format = source->otherwise;
     return true;
 }
+
+const RecordKind jsonl_records = { .suffixes = { ".jsonl", ".ndjson" },
+                                   .corpus_suffixes = { ".jsonl", ".ndjson", ".json" },
+                                   .traits = { .values = true },
+                                   .returns = RETURNS_DROPPED,
+                                   .open = open_lines,
+                                   .next = next_line,
+                                   .keeps_line = true };

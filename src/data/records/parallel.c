@@ -15,7 +15,7 @@ static GStrv suffix_names(GStrv paths)
     return names;
 }
 
-bool parallel_open(RecordReader *reader, GError **error)
+static bool open_files(RecordReader *reader, GError **error)
 {
     g_auto(GStrv) paths = g_strsplit(reader->path, ",", RECORD_FILES);
     if (!reader_set_columns(reader, suffix_names(paths), error))
@@ -27,7 +27,7 @@ bool parallel_open(RecordReader *reader, GError **error)
     return true;
 }
 
-Found parallel_next(RecordReader *reader, GError **error)
+static Found next_lines(RecordReader *reader, GError **error)
 {
     json_t *row = json_object();
     reader->broken = true; /* if a line were skipped, the later lines of the parallel files would no longer match */
@@ -45,3 +45,7 @@ Found parallel_next(RecordReader *reader, GError **error)
     reader->broken = false;
     return reader_take_root(reader, row, error);
 }
+
+const RecordKind parallel_records = {
+    .traits = { .values = true, .columns = true }, .returns = RETURNS_DROPPED, .open = open_files, .next = next_lines
+};

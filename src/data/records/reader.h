@@ -12,16 +12,27 @@ typedef struct Path {
     int n;
 } Path;
 
-/* How a format is read. */
+/* How a format is read: the constant NAME_records for each row of RECORD_FORMATS. */
 typedef struct RecordKind {
-    const char *suffixes[3]; /* ends of the names of its files */
-    Returns returns;         /* for reader->lines */
+    const char *suffixes[4];        /* ends of the names of its files among labelled data */
+    const char *corpus_suffixes[4]; /* the same in a corpus */
+    RecordTraits traits;
+    Returns returns; /* for reader->lines */
     /* Opens what the format reads: reader_open_lines, or for another kind of file a function of its own. */
     bool (*open)(RecordReader *reader, GError **error);
-    /* Gives records: sets reader->text, or calls a function reader_take_*. */
+    /* Gives records: sets reader->text_bytes, or calls a function reader_take_*. A format that does not read lines sets
+     * reader->where, too. */
     Found (*next)(RecordReader *reader, GError **error);
-    bool columns; /* errors about fields name the columns */
+    void (*close)(RecordReader *reader); /* frees reader->own; NULL means that it is not used */
+    uint64_t (*offset)(
+        const RecordReader *reader); /* bytes on disk that have been read; NULL means those of lines[0] */
+    bool numbered;   /* a record's position is its number within the file ("x.json: record 3"), not the line */
+    bool keeps_line; /* Record.text is the line of the file */
 } RecordKind;
+
+#define RECORD_KIND(NAME, name) extern const RecordKind name##_records;
+RECORD_FORMATS(RECORD_KIND)
+#undef RECORD_KIND
 
 struct RecordReader {
     RecordSource source; /* strings are borrowed, except `path` */
@@ -29,9 +40,10 @@ struct RecordReader {
     const RecordKind *kind;
     char *path;
     Lines *lines[RECORD_FILES]; /* the file; RECORD_PARALLEL: all files */
-    int n_files;
-    GString *where; /* position of the record, or of an error: "train.tsv:17" */
-    bool broken;    /* after an error no record can be read */
+    int n_files;                /* 0 means that the format does not read lines */
+    void *own;                  /* what else the format keeps */
+    GString *where;             /* position of the record, or of an error: "train.tsv:17" */
+    bool broken;                /* after an error no record can be read */
 
     /* Records of texts (RECORD_TEXT, RECORD_PARTS, RECORD_FILE): */
     GString *document;
@@ -49,7 +61,6 @@ struct RecordReader {
     GStrv columns;      /* names of the columns; NULL until the first row is known */
     char *columns_text; /* the same, for errors */
     bool header;        /* the next row has the names of the columns */
-    struct Row *row;    /* tables: the current row (table.c) */
 };
 
 /* Opens the file as lines. */
@@ -68,28 +79,3 @@ bool reader_set_columns(RecordReader *reader, GStrv names, GError **error);
 Found reader_take_root(RecordReader *reader, json_t *root, GError **error);
 /* The name without .gz or .zst; g_free. */
 char *reader_stem(const char *path);
-
-/* ---- the formats; each next_* gives the next record ---- */
-
-/* text.c */
-Found text_next_block(RecordReader *reader, GError **error);
-Found text_next_part(RecordReader *reader, GError **error);
-Found text_next_file(RecordReader *reader, GError **error);
-/* json_lines.c */
-bool json_lines_open(RecordReader *reader, GError **error);
-Found json_lines_next(RecordReader *reader, GError **error);
-/* json.c */
-bool json_open(RecordReader *reader, GError **error);
-Found json_next(RecordReader *reader, GError **error);
-/* table.c */
-bool table_open(RecordReader *reader, GError **error);
-Found table_next(RecordReader *reader, GError **error);
-void table_free(struct Row *row);
-/* conll.c */
-bool conll_open(RecordReader *reader, GError **error);
-Found conll_next(RecordReader *reader, GError **error);
-/* parallel.c */
-bool parallel_open(RecordReader *reader, GError **error);
-Found parallel_next(RecordReader *reader, GError **error);
-/* record_copy.c */
-Found copy_next(RecordReader *reader, GError **error);

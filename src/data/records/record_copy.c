@@ -57,7 +57,7 @@ static bool find_levels(RecordReader *reader, Path *path)
     return path->n > 0 && path->n <= RECORD_LEVELS;
 }
 
-Found copy_next(RecordReader *reader, GError **error)
+static Found next_copy(RecordReader *reader, GError **error)
 {
     Path path;
     const Found found = reader_next_row(reader, error);
@@ -74,3 +74,8 @@ Found copy_next(RecordReader *reader, GError **error)
     g_array_append_val(reader->paths, path);
     return FOUND_RECORD;
 }
+
+const RecordKind copy_records = { .traits = { .values = true, .columns = true },
+                                  .returns = RETURNS_DROPPED,
+                                  .open = reader_open_lines,
+                                  .next = next_copy };

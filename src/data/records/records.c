@@ -1,37 +1,50 @@
 #include "data/records/records.h"
 
 #include "base/foreign.h"
+#include "base/text.h"
 #include "data/records/reader.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-const char *const record_format_names[] = { "auto", "tsv", "csv", "jsonl", "json", "parallel", "conll", NULL };
+#define NAME(NAME, name) #name,
+const char *const record_format_names[] = { "auto", RECORD_ROW_FORMATS(NAME) RECORD_TASK_FORMATS(NAME) NULL };
+const char *const record_corpus_format_names[] = { RECORD_ROW_FORMATS(NAME) RECORD_TEXT_FORMATS(NAME) NULL };
 const char *const record_choice_names[] = { "auto", "true", "false", NULL };
 
-static const RecordKind kinds[] = {
-    [RECORD_TSV] = { { ".tsv", ".tab" }, RETURNS_KEPT, table_open, table_next, .columns = true },
-    [RECORD_CSV] = { { ".csv" }, RETURNS_KEPT, table_open, table_next, .columns = true },
-    [RECORD_JSONL] = { { ".jsonl", ".ndjson" }, RETURNS_DROPPED, json_lines_open, json_lines_next, .columns = false },
-    [RECORD_JSON] = { { ".json" }, RETURNS_KEPT, json_open, json_next, .columns = false },
-    [RECORD_PARALLEL] = { { NULL }, RETURNS_DROPPED, parallel_open, parallel_next, .columns = true },
-    [RECORD_CONLL] = { { ".conll", ".bio" }, RETURNS_DROPPED, conll_open, conll_next, .columns = true },
-    [RECORD_COPY] = { { NULL }, RETURNS_DROPPED, reader_open_lines, copy_next, .columns = true },
-    [RECORD_TEXT] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_block, .columns = false },
-    [RECORD_PARTS] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_part, .columns = false },
-    [RECORD_FILE] = { { NULL }, RETURNS_DROPPED, reader_open_lines, text_next_file, .columns = false },
-};
+#define KIND(NAME, name) [RECORD_##NAME] = &name##_records,
+static const RecordKind *const kinds[] = { RECORD_FORMATS(KIND) };
+
+const RecordTraits *record_traits(RecordFormat format)
+{
+    return &kinds[format]->traits;
+}
 
 /* ---- the format of a file ---- */
 
-RecordFormat record_format_of_name(const char *path)
+static RecordFormat find_format(const char *path, bool corpus)
 {
     g_autofree char *stem = reader_stem(path);
     for (size_t format = 1; format < G_N_ELEMENTS(kinds); format++)
-        for (const char *const *suffix = kinds[format].suffixes; *suffix; suffix++)
-            if (strlen(stem) >= strlen(*suffix) &&
-                g_ascii_strcasecmp(stem + strlen(stem) - strlen(*suffix), *suffix) == 0)
+        for (const char *const *suffix = corpus ? kinds[format]->corpus_suffixes : kinds[format]->suffixes; *suffix;
+             suffix++)
+            if (text_has_suffix(stem, *suffix))
                 return (RecordFormat)format;
+    return RECORD_AUTO;
+}
+
+RecordFormat record_corpus_format_of_name(const char *path)
+{
+    return find_format(path, true);
+}
+
+RecordFormat record_corpus_format_find(const char *name)
+{
+#define FORMAT(NAME, name) RECORD_##NAME,
+    static const RecordFormat formats[] = { RECORD_ROW_FORMATS(FORMAT) RECORD_TEXT_FORMATS(FORMAT) };
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+        if (strcmp(name, record_corpus_format_names[i]) == 0)
+            return formats[i];
     return RECORD_AUTO;
 }
 
@@ -46,7 +59,7 @@ static bool check_start(const char *path, GError **error)
 
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error)
 {
-    *format = source->format != RECORD_AUTO ? source->format : record_format_of_name(source->path);
+    *format = source->format != RECORD_AUTO ? source->format : find_format(source->path, false);
     if (source->format == RECORD_AUTO && *format == RECORD_JSON && (!source->rows || *source->rows == '\0'))
         *format = RECORD_JSONL;
     if (*format != RECORD_AUTO)
@@ -54,11 +67,11 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
     *format = RECORD_CSV;
     if (!foreign_check_name(source->path, error))
         return false;
-    /* With a delimiter the file is not opened here, since a pipe is read once. */
-    return source->delimiter ||
-           (check_start(source->path, error) &&
-            fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
-                      source->path));
+    if (source->delimiter) /* The file is not opened here, since a pipe is read once. */
+        return true;
+    g_autofree char *names = text_choice(record_format_names + 1);
+    return check_start(source->path, error) &&
+           fail_user(error, "%s: its name says no format; set task.format to %s", source->path, names);
 }
 
 /* ---- opening ---- */
@@ -74,11 +87,11 @@ RecordReader *record_reader_open(const RecordSource *source, GError **error)
     reader->document = g_string_new(NULL);
     reader->steps = g_strsplit(source->rows ? source->rows : "", ".", -1);
     bool good = record_source_format(source, &reader->format, error);
-    reader->kind = &kinds[reader->format];
+    reader->kind = kinds[reader->format];
     if (good && g_strv_length(reader->steps) >= RECORD_LEVELS)
         good = fail_user(error, "task.rows: %s: more than %d names", source->rows, RECORD_LEVELS - 1);
     good = good && reader->kind->open(reader, error);
-    reader->kind = &kinds[reader->format]; /* json_lines_open may have found that it is another one */
+    reader->kind = kinds[reader->format]; /* open of JSON lines may have found that it is another one */
     if (!good)
         g_clear_pointer(&reader, record_reader_close);
     return reader;
@@ -88,9 +101,10 @@ void record_reader_close(RecordReader *reader)
 {
     if (!reader)
         return;
+    if (reader->kind->close)
+        reader->kind->close(reader);
     for (int i = 0; i < reader->n_files; i++)
         lines_close(reader->lines[i]);
-    table_free(reader->row);
     json_decref(reader->root);
     g_array_unref(reader->paths);
     g_string_free(reader->where, true);
@@ -106,7 +120,7 @@ void record_reader_close(RecordReader *reader)
 
 bool record_reader_next(RecordReader *reader, Record *record, GError **error)
 {
-    const bool values = reader->format < RECORD_TEXT;
+    const bool values = reader->kind->traits.values;
     for (Found found; !values || reader->next == reader->paths->len;) {
         found = reader->broken ? FOUND_END : reader->kind->next(reader, error);
         if (found != FOUND_RECORD)
@@ -115,7 +129,7 @@ bool record_reader_next(RecordReader *reader, Record *record, GError **error)
             break;
     }
     *record = (Record){ .where = reader->where->str,
-                        .columns = reader->kind->columns ? reader->columns_text : NULL,
+                        .columns = reader->kind->traits.columns ? reader->columns_text : NULL,
                         .replaced = reader->replaced,
                         .text = reader->document->str,
                         .text_bytes = reader->text_bytes };
@@ -124,10 +138,10 @@ bool record_reader_next(RecordReader *reader, Record *record, GError **error)
     const Path *path = &g_array_index(reader->paths, Path, reader->next++);
     record->n_levels = path->n;
     memcpy(record->levels, path->levels, sizeof path->levels);
-    if (reader->format == RECORD_JSON)
+    if (reader->kind->numbered)
         g_string_printf(reader->where, "%s: record %u", reader->path, reader->next);
     record->where = reader->where->str;
-    record->text = reader->format == RECORD_JSONL ? reader->lines[0]->line->str : NULL;
+    record->text = reader->kind->keeps_line ? reader->lines[0]->line->str : NULL;
     return true;
 }
 
@@ -149,12 +163,13 @@ RecordFormat record_reader_format(const RecordReader *reader)
     return reader->format;
 }
 
-bool record_reader_had_crlf(const RecordReader *reader)
+const char *record_reader_line_ends(const RecordReader *reader)
 {
-    return reader->lines[0]->crlf;
+    const Lines *lines = reader->lines[0];
+    return lines && lines->crlf ? RECORD_CRLF : NULL;
 }
 
 uint64_t record_reader_offset(const RecordReader *reader)
 {
-    return byte_stream_offset(reader->lines[0]->stream);
+    return reader->kind->offset ? reader->kind->offset(reader) : byte_stream_offset(reader->lines[0]->stream);
 }

@@ -1,6 +1,6 @@
 /* records.h: one stream of records for corpora (data/corpus) and labelled data (data/task): opens a file in one of
  * several formats and gives its records, whose fields record.h reads. Memory use is bounded by the longest record, for
- * RECORD_JSON by the file. A format is a file of this folder and a row of the table in records.c. */
+ * RECORD_JSON by the file. A format is a file of this folder and a row of RECORD_FORMATS. */
 #pragma once
 
 #include "data/records/record.h"
@@ -10,22 +10,50 @@
 
 #define RECORD_STDIN "/dev/stdin" /* the path of standard input, which may also be a socket */
 
+/* The formats. A row is X(name in the enum, name in options): the RecordKind of X(CSV, csv) is csv_records. */
+#define RECORD_FORMATS(X) RECORD_ROW_FORMATS(X) RECORD_TASK_FORMATS(X) RECORD_TEXT_FORMATS(X) RECORD_OWN_FORMATS(X)
+/* Formats of labelled data (task.format) and of corpora (--input-format):
+ * TSV: a table; cells are separated by tabs, quotes are text
+ * CSV: a table; cells are separated by commas, quotes as in RFC 4180
+ * JSONL: one object per line */
+#define RECORD_ROW_FORMATS(X) X(TSV, tsv) X(CSV, csv) X(JSONL, jsonl)
+/* Formats of labelled data only:
+ * JSON: the whole file is one JSON value, and RecordSource.rows says where its records are
+ * PARALLEL: several files, such as "a.en,a.de": line i of each file is a field of record i; the field's name is the
+ * suffix of the file ("en", "de")
+ * CONLL: one word per line, with columns separated by spaces or tabs; an empty line ends a sentence. A record is a
+ * sentence; a field is a column, a list of texts */
+#define RECORD_TASK_FORMATS(X) X(JSON, json) X(PARALLEL, parallel) X(CONLL, conll)
+/* Formats of corpora only:
+ * TEXT: empty lines end records
+ * FILE: the whole file is a record */
+#define RECORD_TEXT_FORMATS(X) X(TEXT, text) X(FILE, file)
+/* Formats that no option names:
+ * COPY: lines of record_copy
+ * PARTS: the whole file is a record, or parts of it are that have at most most_bytes bytes */
+#define RECORD_OWN_FORMATS(X) X(COPY, copy) X(PARTS, parts)
+
+#define RECORD_ENUM(NAME, name) RECORD_##NAME,
 typedef enum RecordFormat {
-    RECORD_AUTO,     /* the format that the file's name suggests */
-    RECORD_TSV,      /* a table: cells are separated by tabs, quotes are text */
-    RECORD_CSV,      /* a table: cells are separated by commas, quotes as in RFC 4180 */
-    RECORD_JSONL,    /* one object per line */
-    RECORD_JSON,     /* the whole file is one JSON value, and RecordSource.rows says where its records are */
-    RECORD_PARALLEL, /* several files, such as "a.en,a.de": line i of each file is a field of record i; the field's name
-                        is the suffix of the file ("en", "de") */
-    RECORD_CONLL,    /* one word per line, with columns separated by spaces or tabs; an empty line ends a sentence. A
-                        record is a sentence; a field is a column, a list of texts */
-    RECORD_COPY,     /* lines of record_copy; like the following ones no format of labelled data */
-    RECORD_TEXT,     /* empty lines end records */
-    RECORD_PARTS,    /* the whole file is a record, or parts of it are that have at most most_bytes bytes */
-    RECORD_FILE      /* the whole file is a record */
+    RECORD_AUTO, /* the format that the file's name suggests */
+    RECORD_FORMATS(RECORD_ENUM)
 } RecordFormat;
-extern const char *const record_format_names[]; /* of labelled data: "auto", "tsv", …, NULL */
+#undef RECORD_ENUM
+/* "tsv|csv|…": the formats that --input-format names. */
+#define RECORD_BAR(NAME, name)     "|" #name
+#define RECORD_CORPUS_FORMAT_NAMES (&(RECORD_ROW_FORMATS(RECORD_BAR) RECORD_TEXT_FORMATS(RECORD_BAR))[1])
+extern const char *const record_format_names[];        /* of labelled data: "auto", "tsv", …, NULL; by RecordFormat */
+extern const char *const record_corpus_format_names[]; /* "tsv", …, NULL */
+
+/* What is true of all files of a format. */
+typedef struct RecordTraits {
+    bool values;    /* records have fields, which record.h reads; false: they are texts */
+    bool columns;   /* each record has the same fields: errors name them, and corpora leave out such files of folders */
+    char delimiter; /* the character between cells, unless an option sets another one; 0 means that there are none, and
+                       that header, delimiter and quotes of RecordSource have no effect */
+    bool names_read; /* RecordSource.columns has an effect */
+} RecordTraits;
+const RecordTraits *record_traits(RecordFormat format);
 
 typedef enum RecordChoice { RECORD_BY_FORMAT, RECORD_YES, RECORD_NO } RecordChoice;
 extern const char *const record_choice_names[]; /* "auto", "true", "false", NULL */
@@ -63,8 +91,10 @@ typedef struct RecordSource {
 
 /* Sets *format to the format of a source; for RECORD_AUTO it is found by the path. An unknown suffix is an error. */
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error);
-/* The format that the end of a name tells, .gz and .zst left out; RECORD_AUTO means none. */
-RecordFormat record_format_of_name(const char *path);
+/* The format of a corpus file that the end of its name tells, .gz and .zst left out; RECORD_AUTO means none. */
+RecordFormat record_corpus_format_of_name(const char *path);
+/* The format of this name in --input-format; RECORD_AUTO means none. */
+RecordFormat record_corpus_format_find(const char *name);
 /* Sets *delimiter to the character between cells that an option names: "," ";" "|" "\t"; "" gives 0. Returns false for
  * other names. */
 bool record_delimiter_find(char *delimiter, const char *name);
@@ -82,8 +112,11 @@ bool record_reader_goes_on(const RecordReader *reader);
 bool record_reader_is_endless(const RecordReader *reader);
 /* The format that is read: RecordSource.format, or the one found for it. */
 RecordFormat record_reader_format(const RecordReader *reader);
-/* Whether lines ended in CRLF, of which only the LF was read. */
-bool record_reader_had_crlf(const RecordReader *reader);
+/* What became of line ends, for a warning. */
+#define RECORD_CRLF "lines end in CRLF: the text is read without the CRs"
+#define RECORD_CR   "lines end in CR, as on old Macs: each CR is read as a line end"
+/* What became of the line ends of a text so far; NULL means nothing: "lines end in CRLF: …". */
+const char *record_reader_line_ends(const RecordReader *reader);
 /* Number of bytes on disk that have been read. */
 uint64_t record_reader_offset(const RecordReader *reader);
 

@@ -62,7 +62,7 @@ static int count_in_line(const char *text, size_t n, char delimiter, bool quotes
 static bool check_delimiter(const RecordReader *reader, GError **error)
 {
     const Lines *lines = reader->lines[0];
-    const Row *row = reader->row;
+    const Row *row = reader->own;
     const char *option = reader->source.delimiter_option ? reader->source.delimiter_option : "task.delimiter";
     size_t other = 0, own = 0;
     int most = 0;
@@ -81,15 +81,13 @@ static bool check_delimiter(const RecordReader *reader, GError **error)
                      delimiters[own].setting);
 }
 
-bool table_open(RecordReader *reader, GError **error)
+static bool open_table(RecordReader *reader, GError **error)
 {
     const RecordSource *source = &reader->source;
-    const bool tabs = reader->format == RECORD_TSV, given = source->columns && *source->columns;
-    Row *row = reader->row = g_new0(Row, 1);
-    *row = (Row){ .delimiter = source->delimiter ? source->delimiter
-                               : tabs            ? '\t'
-                                                 : ',',
-                  .quotes = source->quotes == RECORD_BY_FORMAT ? !tabs : source->quotes == RECORD_YES,
+    const bool given = source->columns && *source->columns, csv = reader->format == RECORD_CSV;
+    Row *row = reader->own = g_new0(Row, 1);
+    *row = (Row){ .delimiter = source->delimiter ? source->delimiter : reader->kind->traits.delimiter,
+                  .quotes = source->quotes == RECORD_BY_FORMAT ? csv : source->quotes == RECORD_YES,
                   .text = g_string_new(NULL),
                   .cells = g_ptr_array_new() };
     reader->header = source->header == RECORD_YES || (source->header == RECORD_BY_FORMAT && !given);
@@ -100,8 +98,9 @@ bool table_open(RecordReader *reader, GError **error)
     return source->delimiter || !several || check_delimiter(reader, error);
 }
 
-void table_free(Row *row)
+static void free_row(RecordReader *reader)
 {
+    Row *row = reader->own;
     if (!row)
         return;
     g_string_free(row->text, true);
@@ -177,7 +176,7 @@ static size_t take_cell(const Row *row, char *text, char *end, char **next)
 /* Divides the row into cells, which are text. */
 static bool take_cells(RecordReader *reader, GError **error)
 {
-    Row *row = reader->row;
+    Row *row = reader->own;
     char *end = row->text->str + row->text->len;
     int64_t line = row->line;
     g_ptr_array_set_size(row->cells, 0);
@@ -202,7 +201,7 @@ static bool take_cells(RecordReader *reader, GError **error)
  * opened is read again, since the quote may be a stray one. */
 static Found fail_quote(RecordReader *reader, const char *what, GError **error)
 {
-    const Row *row = reader->row;
+    const Row *row = reader->own;
     lines_unread(reader->lines[0], row->text->str + row->quote_end, row->text->len - row->quote_end, row->quote_line);
     fail_user(error, "%s:%" PRId64 ": column %u: %s", reader->path, row->quote_line, row->quote_column, what);
     return FOUND_ERROR;
@@ -210,7 +209,7 @@ static Found fail_quote(RecordReader *reader, const char *what, GError **error)
 
 static Found fail_long_row(RecordReader *reader, GError **error)
 {
-    const Row *row = reader->row;
+    const Row *row = reader->own;
     const char *bad = lines_find_bad_byte(row->text);
     if (row->quoted)
         lines_unread(reader->lines[0], row->text->str + row->quote_end, row->text->len - row->quote_end,
@@ -229,7 +228,7 @@ static Found fail_long_row(RecordReader *reader, GError **error)
 static Found read_row(RecordReader *reader, GError **error)
 {
     Lines *lines = reader->lines[0];
-    Row *row = reader->row;
+    Row *row = reader->own;
     g_string_truncate(row->text, 0);
     row->column = 1;
     row->quoted = false;
@@ -256,10 +255,11 @@ static Found read_row(RecordReader *reader, GError **error)
 
 static Found next_row(RecordReader *reader, GError **error)
 {
+    const Row *row = reader->own;
     Found found;
     do
         found = read_row(reader, error);
-    while (found == FOUND_RECORD && reader->row->cells->len == 1 && reader_is_blank(reader->row->cells->pdata[0]));
+    while (found == FOUND_RECORD && row->cells->len == 1 && reader_is_blank(row->cells->pdata[0]));
     return found;
 }
 
@@ -292,14 +292,14 @@ static Found name_columns(RecordReader *reader, GError **error)
     if (reader->columns && !header)
         return FOUND_RECORD;
     g_clear_pointer(&reader->columns, g_strfreev);
-    reader->broken = !reader_set_columns(reader, names_of(reader->row, !header), error);
+    reader->broken = !reader_set_columns(reader, names_of(reader->own, !header), error);
     if (reader->broken)
         return FOUND_ERROR;
     reader->header = false;
     return header ? next_row(reader, error) : FOUND_RECORD;
 }
 
-Found table_next(RecordReader *reader, GError **error)
+static Found next_record(RecordReader *reader, GError **error)
 {
     Found found = next_row(reader, error);
     if (found == FOUND_ERROR)
@@ -308,7 +308,7 @@ Found table_next(RecordReader *reader, GError **error)
         found = name_columns(reader, error);
     if (found != FOUND_RECORD)
         return found;
-    const GPtrArray *cells = reader->row->cells;
+    const GPtrArray *cells = ((const Row *)reader->own)->cells;
     const guint wanted = g_strv_length(reader->columns);
     if (cells->len != wanted) {
         fail_user(error, "%s: %u columns where %u are wanted (%s)", reader->where->str, cells->len, wanted,
@@ -320,3 +320,22 @@ Found table_next(RecordReader *reader, GError **error)
         json_object_set_new(row, reader->columns[i], json_string_nocheck(cells->pdata[i]));
     return reader_take_root(reader, row, error);
 }
+
+const RecordKind tsv_records = {
+    .suffixes = { ".tsv", ".tab" },
+    .corpus_suffixes = { ".tsv" },
+    .traits = { .values = true, .columns = true, .delimiter = '\t', .names_read = true },
+    .returns = RETURNS_KEPT,
+    .open = open_table,
+    .next = next_record,
+    .close = free_row,
+};
+const RecordKind csv_records = {
+    .suffixes = { ".csv" },
+    .corpus_suffixes = { ".csv" },
+    .traits = { .values = true, .columns = true, .delimiter = ',', .names_read = true },
+    .returns = RETURNS_KEPT,
+    .open = open_table,
+    .next = next_record,
+    .close = free_row,
+};

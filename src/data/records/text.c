@@ -35,7 +35,7 @@ static bool append_line(RecordReader *reader, GError **error)
     return true;
 }
 
-Found text_next_block(RecordReader *reader, GError **error)
+static Found next_block(RecordReader *reader, GError **error)
 {
     g_string_truncate(reader->document, 0);
     for (;;) {
@@ -77,7 +77,7 @@ static void fail_byte(RecordReader *reader, const char *bad, GError **error)
     foreign_fail_byte(reader->where->str, *bad, error);
 }
 
-Found text_next_file(RecordReader *reader, GError **error)
+static Found next_file(RecordReader *reader, GError **error)
 {
     GString *document = reader->document;
     bool too_long;
@@ -121,7 +121,7 @@ static size_t find_cut(const GString *text, size_t most)
     return most;
 }
 
-Found text_next_part(RecordReader *reader, GError **error)
+static Found next_part(RecordReader *reader, GError **error)
 {
     GString *document = reader->document;
     Lines *lines = reader->lines[0];
@@ -148,3 +148,9 @@ Found text_next_part(RecordReader *reader, GError **error)
     reader->text_bytes = n;
     return FOUND_RECORD;
 }
+
+const RecordKind text_records = {
+    .corpus_suffixes = { ".txt" }, .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_block
+};
+const RecordKind parts_records = { .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_part };
+const RecordKind file_records = { .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_file };

@@ -12,13 +12,13 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
     source.path = path;
     if (!record_source_format(&source, &format, NULL))
         return;
-    const bool table = format == RECORD_TSV || format == RECORD_CSV;
+    const bool table = record_traits(format)->delimiter != 0;
     const struct {
         const char *name;
         bool given, works;
     } options[] = {
         { "task.header", config->header != RECORD_BY_FORMAT, table },
-        { "task.columns", *config->columns != '\0', table || format == RECORD_CONLL },
+        { "task.columns", *config->columns != '\0', record_traits(format)->names_read },
         { "task.delimiter", *config->delimiter != '\0', table },
         { "task.quotes", config->quotes != RECORD_BY_FORMAT, table },
     };
