@@ -17,8 +17,7 @@ typedef struct Reading {
 
 static bool is_json(const char *path)
 {
-    return g_str_has_suffix(path, ".jsonl") || g_str_has_suffix(path, ".jsonl.gz") ||
-           g_str_has_suffix(path, ".jsonl.zst");
+    return text_has_suffix(path, ".jsonl") || text_has_suffix(path, ".jsonl.gz") || text_has_suffix(path, ".jsonl.zst");
 }
 
 /* ---- values ---- */

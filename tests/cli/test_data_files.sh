@@ -47,6 +47,8 @@ documents 1 '{"text": "one two"}' two --input-format text -
 cp two two.rows
 documents 2 'one two' two --input-format jsonl two.rows
 documents 1 '{"text": "one two"}' two --input-format file two.rows
+cp two two.JSONL
+documents 2 'one two' two two.JSONL
 printf 'id;text\n1;one\n' >rows.csv
 documents 1 'id;text' two --input-format text rows.csv
 seq 1 3 >numbers
@@ -78,6 +80,10 @@ documents 2 'id;text' semicolons.csv --delimiter ';' -
 grep -qF 'delimiter: without effect on /dev/stdin, which is not read as a table (--input-format csv: as one)' err || fail "$(cat err)"
 tr '\n' '\r' <table.csv >mac.csv
 documents 2 'one, "two"' two mac.csv
+! grep -q 'lines end' err || fail "$(cat err)"
+printf 'one\rtwo\r' >mac.txt
+documents 1 'one' two mac.txt
+grep -qF 'mac.txt: lines end in CR, as on old Macs: each CR is read as a line end' err || fail "$(cat err)"
 expect 1 "semicolons.csv: a table separated by semicolons, not commas: give --delimiter=';' (',' if it has one column)" "$loam" prepare --tokenizer bytes --out x semicolons.csv
 expect 1 '--delimiter :: one of , ; | and \t is wanted' "$loam" prepare --tokenizer bytes --out x --delimiter : table.csv
 printf 'id,body\n1,one\n2,two\n' >named.csv
@@ -93,6 +99,8 @@ mkdir -p tables && cp table.csv tables/ && cp two tables/two.txt
 grep -qF 'tables/table.csv is left out: tables are read if they are named, not from folders' err || fail "$(cat err)"
 "$loam" prepare --tokenizer bytes --replace --fields text,body --out apart table.csv >out 2>err || fail "$(cat err)"
 grep -q '^apart_body_document: 2 documents' out || fail "$(cat out)"
+expect 1 'no column "nope" in the table; choose one with --fields: ' "$loam" prepare --tokenizer bytes --fields text,nope --out x table.csv
+expect 1 'table.csv: records with fields, not lines of text; --format fairseq reads a field' "$loam" prepare --format fairseq --out worded table.csv
 "$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out csv-tok named.csv --field body 2>err || fail "$(cat err)"
 echo "ok: prepare and tokenizer train read tables"
 

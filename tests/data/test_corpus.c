@@ -52,6 +52,7 @@ static void line_ends_of_old_macs_are_read(void)
 {
     check("a.txt", "one\rtwo\r\rthree\r", (CorpusOptions){ 0 }, "one\ntwo|three|");
     check("a.txt", "one\rtwo", (CorpusOptions){ .whole_file = true }, "one\ntwo|");
+    check("a.txt", "one\r", (CorpusOptions){ 0 }, "one|");
     check("a.jsonl", "{\"text\": \"one\"}\r{\"text\": \"two\"}\r", (CorpusOptions){ 0 }, "one|two|");
 }
 
@@ -199,6 +200,7 @@ static void tables_are_read_if_they_are_named(void)
     check("pipe", "id,text\n1,one\n", (CorpusOptions){ .format = RECORD_CSV }, "one|");
     check("a.csv", "id,text\n1,one\n", (CorpusOptions){ .format = RECORD_TEXT }, "id,text\n1,one|");
     check("a.csv", "id,text\r1,one\r2,two\r", (CorpusOptions){ 0 }, "one|two|");
+    check("a.csv", "id,text\r\n1,one\r\n2,two\r", (CorpusOptions){ 0 }, "one|two|");
     char *folder = folder_new();
     g_autofree char *table = file_write_text(folder, "a.csv", "text,b\n1\none,x\n\"two,y\nthree,z\n");
     g_autofree char *got = read_all(table, (CorpusOptions){ .skip_errors = true }, &skipped);

@@ -174,7 +174,8 @@ static bool is_interrupted(const Corpus *corpus)
 
 static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
 {
-    const char *option = corpus->options.field_option ? corpus->options.field_option : "--field";
+    const CorpusOptions *options = &corpus->options;
+    const char *option = options->field_option ? options->field_option : options->fields_apart ? "--fields" : "--field";
     g_autoptr(GString) names = g_string_new(NULL);
     const char *name;
     json_t *value;

@@ -218,6 +218,21 @@ static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats
     return good;
 }
 
+/* Fails for a file whose lines hold fields, such as a table. */
+static bool check_files(char **paths, GError **error)
+{
+    for (char **path = paths; path && *path; path++) {
+        const RecordFormat format = record_corpus_format_of_name(*path);
+        if (format != RECORD_AUTO && record_traits(format)->values && g_file_test(*path, G_FILE_TEST_IS_REGULAR))
+            return fail_user(
+                error,
+                "%s: records with fields, not lines of text; --format fairseq reads a field (--field) with "
+                "--tokenizer and without --lines",
+                *path);
+    }
+    return true;
+}
+
 static bool run_words(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
 {
     g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
@@ -250,6 +265,7 @@ static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *st
 bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
 {
     *stats = (FairseqLinesStats){ .sets = g_ptr_array_new_with_free_func(set_free) };
-    return io_make_directories(options->out, error) &&
+    return check_files(options->train, error) && check_files(options->valid, error) &&
+           check_files(options->test, error) && io_make_directories(options->out, error) &&
            (options->tok ? run_pieces(options, stats, error) : run_words(options, stats, error));
 }

@@ -1,4 +1,5 @@
 /* conll.c: CoNLL, one word per line; a record is a sentence. */
+#include "base/text.h"
 #include "data/records/reader.h"
 
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static bool is_beside_words(const RecordReader *reader, const json_t *sentence, 
 {
     g_autofree char *stem = reader_stem(reader->path);
     const bool first = json_object_size(sentence) == 0 && word[0] && *word[0] == '#';
-    if (!g_str_has_suffix(stem, ".conllu"))
+    if (!text_has_suffix(stem, ".conllu"))
         return first && word[1] && word[2] && strcmp(word[0], "#") == 0 && strcmp(word[2], "=") == 0;
     return first || (word[0] && g_ascii_isdigit(*word[0]) && strpbrk(word[0], "-.") != NULL);
 }

@@ -109,7 +109,9 @@ static void take_start(Lines *lines)
     if (lines->end >= 3 && memcmp(lines->chunk, "\xef\xbb\xbf", 3) == 0 && lines->returns != RETURNS_END)
         memmove(lines->chunk, lines->chunk + 3, lines->end -= 3); /* a byte order mark */
     const char *found = lines->end ? memchr(lines->chunk, '\r', lines->end) : NULL;
-    if (found && found + 1 < lines->chunk + lines->end && !memchr(lines->chunk, '\n', lines->end))
+    lines->cr =
+        found && (lines->whole || found + 1 < lines->chunk + lines->end) && !memchr(lines->chunk, '\n', lines->end);
+    if (lines->cr)
         lines->returns = RETURNS_END;
     lines->held_return = lines->returns != RETURNS_KEPT && lines->end > 0 && lines->chunk[lines->end - 1] == '\r';
     lines->end = convert_returns(lines, lines->end - lines->held_return);

@@ -41,6 +41,7 @@ typedef struct Lines {
     bool whole;          /* the first chunk is the whole file */
     GError *late;        /* an error after the bytes that have been read; NULL means none */
     bool crlf;           /* RETURNS_DROPPED: lines ended in CRLF */
+    bool cr;             /* lines end in CR, as old Macs wrote them */
     int64_t number;      /* number of the current line, counted from 1 */
     GString *line;       /* the current line, without its end */
 } Lines;

@@ -166,7 +166,7 @@ RecordFormat record_reader_format(const RecordReader *reader)
 const char *record_reader_line_ends(const RecordReader *reader)
 {
     const Lines *lines = reader->lines[0];
-    return lines && lines->crlf ? RECORD_CRLF : NULL;
+    return !lines ? NULL : lines->cr ? RECORD_CR : lines->crlf ? RECORD_CRLF : NULL;
 }
 
 uint64_t record_reader_offset(const RecordReader *reader)

@@ -165,8 +165,9 @@ static size_t take_cell(const Row *row, char *text, char *end, char **next)
             ;
     } else {
         at = memchr(text, row->delimiter, (size_t)(end - text));
+        const bool last = !at; /* the row ends after it, with LF, CRLF, or CR if the file was cut before its last LF */
         at = at ? at : end > text && end[-1] == '\n' ? end - 1 : end;
-        out = at > text && at < end && *at == '\n' && at[-1] == '\r' ? at - 1 : at;
+        out = last && at > text && at[-1] == '\r' ? at - 1 : at;
     }
     *next = at < end && *at == row->delimiter ? at + 1 : NULL;
     *out = '\0';
