@@ -144,6 +144,14 @@ sed -e 's/^model:.*/model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, h
 train t5 task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}'
 above t5.scores 90 accuracy
 grep -q T5ForSequenceClassification hf-t5/config.json || fail "$(cat hf-t5/config.json)"
+# Earlier versions gave a T5 with layernorm and rotary positions another classifier: such a run keeps it.
+marks="task.data=marks.tsv task.columns=text,mark task.input={text} task.label={mark} model.norm=layernorm model.position=rotary"
+# shellcheck disable=SC2086
+"$loam" train base.yaml run.dir=runs/former $marks train.length='1 steps' model.head_transform=true model.classifier_dense=false 2>log || fail "$(tail -n 1 log)"
+# shellcheck disable=SC2086
+"$loam" train base.yaml run.dir=runs/former $marks train.length='2 steps' 2>log || fail "resumed: $(tail -n 1 log)"
+# shellcheck disable=SC2086
+expect 1 'is a run with model.head_transform: true' "$loam" train base.yaml run.dir=runs/former $marks model.head_transform=false
 sed -i 's/classifier: sequence/classifier: span/' base.yaml
 train t5-answers train.length='300 steps' task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers task.scores=squad2
 grep -q T5ForQuestionAnswering hf-t5-answers/config.json || fail "$(cat hf-t5-answers/config.json)"

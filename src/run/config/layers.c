@@ -302,6 +302,26 @@ static char **names_of(const GPtrArray *settings)
     return g_strv_builder_end(names);
 }
 
+/* A resumed run keeps the classifier that it has, even if the recipe builds another for its model today: gives the
+ * settings of `layers` from `first` on, which make up a classifier, the values of DIR/config.yaml, unless the run's
+ * classifier is of another kind. */
+static bool keep_classifier(const char *dir, GPtrArray *layers, guint first, GError **error)
+{
+    static const char kind[] = "model.classifier";
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    if (first == layers->len)
+        return true;
+    g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
+    bool same = saved && g_strcmp0(option_settings_find(saved, kind), option_settings_find(layers, kind)) == 0;
+    for (guint i = first; same && i < layers->len; i++) {
+        OptionSetting *setting = layers->pdata[i];
+        const char *value = option_settings_find(saved, setting->name);
+        g_autofree char *was = setting->value;
+        setting->value = g_strdup(value ? value : was);
+    }
+    return saved != NULL;
+}
+
 GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error)
 {
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
@@ -321,7 +341,9 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
     if (is_saved(path))
         add_former_plan(given, layers);
-    good = good && add_preset(given, &start, dir, layers, error) && add_classifier(given, layers, error);
+    good = good && add_preset(given, &start, dir, layers, error);
+    const guint settled = layers->len;
+    good = good && add_classifier(given, layers, error) && (!saved || keep_classifier(dir, layers, settled, error));
     g_ptr_array_extend_and_steal(layers, given);
     good = good && (!fresh || check_shape(&start, layers, init, error));
     if (!good)
