@@ -43,10 +43,7 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("raw", raw, "a line is the whole input, without template"),
     CLI_SWITCH("json", as_json, "print one JSON object per line: input, prediction, logprob"),
     CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy decoding)", "K"),
-    CLI_VALUE("rank", rank_by,
-              "choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) or by its "
-              "tokens (tokens)",
-              "sum|bytes|tokens"),
+    CLI_RANK(rank_by, ""),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels"),
     CLI_PATH("out", out_path,

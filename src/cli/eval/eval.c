@@ -44,80 +44,93 @@ static const char about[] =
     "  loam eval --task humaneval task.valid=HumanEval.jsonl.gz --predictions samples.jsonl\n"
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
-static int64_t samples;
-static char *score_path, *score_out, *on_error;
-static bool skips; /* value of --on-error */
-static gboolean unigram, as_json, with_task;
-static int64_t beams = 1, memory_mib = 2048;
-static gboolean unsafe, no_eos;
-static char *rank_by;
-static int64_t shots, shots_seed = 1, resamples, resample_seed = 1;
-static double confidence = 95;
-static const char *shots_separator = "\\n\\n";
-static char **stop;
-static const char *python_name = "python3";
-#define DEFAULTS                                                                                                       \
-    {                                                                                                                  \
-        .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1                                          \
-    }
-static ProgramEvalOptions programs = DEFAULTS;
-static const GOptionEntry entries[] = {
-    CLI_VALUE(
-        "samples", samples,
-        "evaluate only N samples, drawn by a constant seed, or the first N examples of a task; 0 means all (default)",
-        "N"),
-    CLI_SWITCH("unigram", unigram, "also print the loss of the best unigram model of the same targets"),
-    CLI_SWITCH("json", as_json, "print one JSON object per dataset or score"),
-    CLI_SWITCH("task", with_task, "answer the examples of task.valid and score the answers; NAME sets task.name"),
-    CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy decoding)", "K"),
-    CLI_VALUE("rank", rank_by,
-              "with --task: choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) "
-              "or by its tokens (tokens)",
-              "sum|bytes|tokens"),
-    CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels (default for a GPT with --shots)"),
-    CLI_VALUE("shots", shots, "with --task: K labelled examples of task.data before each input (default 0)", "K"),
-    CLI_VALUE("shots-seed", shots_seed, "with --shots: seed of the choice of examples (default 1)", "S"),
-    CLI_VALUE("shots-separator", shots_separator,
-              "with --shots: text after each example (default \\n\\n, an empty line)", "TEXT"),
-    CLI_VALUE("bootstrap", resamples,
-              "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)", "N"),
-    CLI_VALUE("confidence", confidence,
-              "with --bootstrap: share of resamples within the interval, in percent (default 95)", "PERCENT"),
-    CLI_VALUE("bootstrap-seed", resample_seed, "with --bootstrap: seed of the resamples (default 1)", "S"),
-    CLI_PATH("score", score_path,
-             "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
-    CLI_ON_ERROR(on_error, "a line of --score"),
-    CLI_PATH("out", score_out,
-             "file for the results of --score or the predictions of --task; results that it already holds are kept, "
-             "and a file with other contents is an error",
-             "FILE"),
-    CLI_PATH(
-        "predictions", programs.predictions,
-        "programs: test these completions instead of a model's: JSON lines with task_id and completion (or solution)",
-        "FILE"),
-    CLI_VALUE("n", programs.n, "programs: number of completions per problem (default 1)", "N"),
-    CLI_VALUE("k", programs.k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
-    CLI_VALUE("length-penalty", programs.length_penalty,
-              "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
-    CLI_VALUE("temperature", programs.temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
-              "T"),
-    CLI_VALUE("top-p", programs.top_p,
-              "programs: sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
-    CLI_VALUE("seed", programs.seed, "programs: seed of sampling (default 1)", "S"),
-    CLI_VALUE("stop", stop,
-              "programs: end a completion before TEXT, in which \\n means a line end; may be repeated (default: the "
-              "task's)",
-              "TEXT"),
-    CLI_VALUE("jobs", programs.run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
-    CLI_VALUE("timeout", programs.timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
-              "S"),
-    CLI_VALUE("memory", memory_mib, "programs: memory limit per process in MiB (default 2048)", "MIB"),
-    CLI_PATH("python", python_name, "programs: Python interpreter (default: python3 in PATH)", "FILE"),
-    CLI_SWITCH("unsafe-no-sandbox", unsafe, "programs: run without a sandbox, with only time and memory limits"),
-    { 0 },
+/* What the command line sets. */
+typedef struct EvalOptions {
+    int64_t samples, beams, shots, shots_seed, resamples, resample_seed, memory_mib;
+    double confidence;
+    gboolean unigram, as_json, with_task, no_eos, unsafe;
+    char *score_path, *out, *on_error, *rank_by, **stop;
+    const char *shots_separator, *python_name;
+    bool skips; /* value of --on-error */
+    ProgramEvalOptions programs;
+} EvalOptions;
+
+static const EvalOptions defaults = {
+    .beams = 1,
+    .shots_seed = 1,
+    .resample_seed = 1,
+    .memory_mib = 2048,
+    .confidence = 95,
+    .shots_separator = "\\n\\n",
+    .python_name = "python3",
+    .programs = { .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1 },
 };
 
+static const char out_help[] =
+    "file for the results of --score or the predictions of --task; results that it already holds are kept, "
+    "and a file with other contents is an error";
+
+static bool parse_options(EvalOptions *o, int *argc, char ***argv, GError **error)
+{
+    ProgramEvalOptions *p = &o->programs;
+    const GOptionEntry entries[] = {
+        CLI_VALUE("samples", o->samples,
+                  "evaluate only N samples, drawn by a constant seed, or the first N examples of a task; 0 means all "
+                  "(default)",
+                  "N"),
+        CLI_SWITCH("unigram", o->unigram, "also print the loss of the best unigram model of the same targets"),
+        CLI_SWITCH("json", o->as_json, "print one JSON object per dataset or score"),
+        CLI_SWITCH("task", o->with_task,
+                   "answer the examples of task.valid and score the answers; NAME sets task.name"),
+        CLI_VALUE("beams", o->beams, "with --task: beam search with K hypotheses (default 1: greedy decoding)", "K"),
+        CLI_RANK(o->rank_by, "with --task: "),
+        CLI_SWITCH("no-eos", o->no_eos, "with --rank: do not append EOS to labels (default for a GPT with --shots)"),
+        CLI_VALUE("shots", o->shots, "with --task: K labelled examples of task.data before each input (default 0)",
+                  "K"),
+        CLI_VALUE("shots-seed", o->shots_seed, "with --shots: seed of the choice of examples (default 1)", "S"),
+        CLI_VALUE("shots-separator", o->shots_separator,
+                  "with --shots: text after each example (default \\n\\n, an empty line)", "TEXT"),
+        CLI_VALUE("bootstrap", o->resamples,
+                  "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)", "N"),
+        CLI_VALUE("confidence", o->confidence,
+                  "with --bootstrap: share of resamples within the interval, in percent (default 95)", "PERCENT"),
+        CLI_VALUE("bootstrap-seed", o->resample_seed, "with --bootstrap: seed of the resamples (default 1)", "S"),
+        CLI_PATH("score", o->score_path,
+                 "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
+        CLI_ON_ERROR(o->on_error, "a line of --score"),
+        CLI_PATH("out", o->out, out_help, "FILE"),
+        CLI_PATH("predictions", p->predictions,
+                 "programs: test these completions instead of a model's: JSON lines with task_id and completion (or "
+                 "solution)",
+                 "FILE"),
+        CLI_VALUE("n", p->n, "programs: number of completions per problem (default 1)", "N"),
+        CLI_VALUE("k", p->k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
+        CLI_VALUE("length-penalty", p->length_penalty,
+                  "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
+        CLI_VALUE("temperature", p->temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
+                  "T"),
+        CLI_VALUE("top-p", p->top_p,
+                  "programs: sample from the smallest set of most likely tokens with total probability P (default 1)",
+                  "P"),
+        CLI_VALUE("seed", p->seed, "programs: seed of sampling (default 1)", "S"),
+        CLI_VALUE(
+            "stop", o->stop,
+            "programs: end a completion before TEXT, in which \\n means a line end; may be repeated (default: the "
+            "task's)",
+            "TEXT"),
+        CLI_VALUE("jobs", p->run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
+        CLI_VALUE("timeout", p->timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
+                  "S"),
+        CLI_VALUE("memory", o->memory_mib, "programs: memory limit per process in MiB (default 2048)", "MIB"),
+        CLI_PATH("python", o->python_name, "programs: Python interpreter (default: python3 in PATH)", "FILE"),
+        CLI_SWITCH("unsafe-no-sandbox", o->unsafe, "programs: run without a sandbox, with only time and memory limits"),
+        { 0 },
+    };
+    return cli_parse(argc, argv, entries, USAGE, about, error);
+}
+
 typedef struct Evaluation {
+    const EvalOptions *options;
     Config config;
     LoadedModel loaded;
     GPtrArray *sets;  /* HeldoutSet * */
@@ -132,7 +145,7 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
                                        .precision = e->config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = e->config.tokenizer.path,
                                        .blanks = e->config.tokenizer.blanks,
-                                       .advice = score_path ? NULL : "give tokenizer.path=FILE",
+                                       .advice = e->options->score_path ? NULL : "give tokenizer.path=FILE",
                                        .threads = (int)e->config.train.threads,
                                        .device = e->config.train.device };
     if (!loaded_model_open(&e->loaded, &source, error))
@@ -189,7 +202,7 @@ static void add_heads(json_t *object, const LossSums *sums)
     }
 }
 
-static bool print_json(const Result *result, GError **error)
+static bool print_json(const Result *result, bool unigram, GError **error)
 {
     const LossSums *sums = &result->sums;
     const HeadId main = loss_sums_main(sums);
@@ -240,7 +253,7 @@ static void print_labels(const Result *result)
     printf(", over %.0f %s\n", sums->head[main].weight, loss_names(main)->rows);
 }
 
-static void print_text(const Result *result)
+static void print_text(const Result *result, bool unigram)
 {
     const LossSums *sums = &result->sums;
     if (loss_sums_main(sums) != HEAD_TOKENS) {
@@ -265,12 +278,13 @@ static void print_text(const Result *result)
 
 static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
 {
+    const EvalOptions *o = e->options;
     Result result = { .name = set->name ? set->name : set->path_prefix };
-    if (!heldout_loss(e->loaded.model, set->loader, samples, config_micro_samples(&e->config), (HeldoutPart){ 0 }, NULL,
-                      &result.sums, error) ||
-        !heldout_bytes(set->loader, e->loaded.tok, samples, &result.bytes, error) ||
-        (unigram &&
-         !heldout_unigram(set->loader, samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))
+    if (!heldout_loss(e->loaded.model, set->loader, o->samples, config_micro_samples(&e->config), (HeldoutPart){ 0 },
+                      NULL, &result.sums, error) ||
+        !heldout_bytes(set->loader, e->loaded.tok, o->samples, &result.bytes, error) ||
+        (o->unigram &&
+         !heldout_unigram(set->loader, o->samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))
         return false;
     const HeadId main = loss_sums_main(&result.sums);
     if (main != HEAD_TOKENS)
@@ -280,40 +294,41 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
     double nll = result.sums.head[main].loss;
     if (!isfinite(nll))
         return fail_not_finite(e->loaded.model, "a loss", nll, error) || fail_context(error, "%s", result.name);
-    if (as_json)
-        return print_json(&result, error);
-    print_text(&result);
+    if (o->as_json)
+        return print_json(&result, o->unigram, error);
+    print_text(&result, o->unigram);
     return true;
 }
 
-static bool tests_programs(const Config *config)
+static bool tests_programs(const EvalOptions *o, const Config *config)
 {
     const Task *task = task_find(config->task.name);
-    return programs.predictions || (task && task->tests);
+    return o->programs.predictions || (task && task->tests);
 }
 
 /* loaded: NULL with --predictions. */
-static bool evaluate_programs(const LoadedModel *loaded, const Config *config, const char *model_path, GError **error)
+static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, const Config *config,
+                              const char *model_path, GError **error)
 {
-    ProgramEvalOptions options = programs;
+    ProgramEvalOptions options = o->programs;
     Python python;
-    if (rank_by || shots > 0)
+    if (o->rank_by || o->shots > 0)
         return fail_user(error, "--rank and --shots are for tasks whose answers are texts, not programs");
-    if (!python_find(&python, python_name, error))
+    if (!python_find(&python, o->python_name, error))
         return false;
-    for (char **text = stop; text && *text; text++) {
+    for (char **text = o->stop; text && *text; text++) {
         char *escaped = *text;
         *text = g_strcompress(escaped);
         g_free(escaped);
     }
-    options.samples = samples;
-    options.out = score_out;
-    options.json = as_json;
-    options.beams = beams;
-    options.stop = (const char *const *)stop;
+    options.samples = o->samples;
+    options.out = o->out;
+    options.json = o->as_json;
+    options.beams = o->beams;
+    options.stop = (const char *const *)o->stop;
     options.run.python = &python;
-    options.run.memory_bytes = memory_mib << 20;
-    options.run.unsafe = unsafe;
+    options.run.memory_bytes = o->memory_mib << 20;
+    options.run.unsafe = o->unsafe;
     if (options.run.jobs == 0)
         options.run.jobs = (int)g_get_num_processors();
     const bool good = eval_programs(loaded, config, model_path, &options, error);
@@ -322,24 +337,24 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
 }
 
 /* The name of an option for programming tasks that the user set; NULL means none. */
-static const char *program_option_given(void)
+static const char *program_option_given(const EvalOptions *o)
 {
-    static const ProgramEvalOptions none = DEFAULTS;
+    const ProgramEvalOptions *given = &o->programs, *none = &defaults.programs;
     const struct {
         const char *name;
         bool given;
     } options[] = {
-        { "--n", programs.n != none.n },
-        { "--k", strcmp(programs.k, none.k) != 0 },
-        { "--length-penalty", programs.length_penalty != none.length_penalty },
-        { "--temperature", programs.temperature != none.temperature },
-        { "--top-p", programs.top_p != none.top_p },
-        { "--seed", programs.seed != none.seed },
-        { "--stop", stop != NULL },
-        { "--jobs", programs.run.jobs != 0 },
-        { "--timeout", programs.timeout_s != none.timeout_s },
-        { "--memory", memory_mib != 2048 },
-        { "--unsafe-no-sandbox", unsafe },
+        { "--n", given->n != none->n },
+        { "--k", strcmp(given->k, none->k) != 0 },
+        { "--length-penalty", given->length_penalty != none->length_penalty },
+        { "--temperature", given->temperature != none->temperature },
+        { "--top-p", given->top_p != none->top_p },
+        { "--seed", given->seed != none->seed },
+        { "--stop", o->stop != NULL },
+        { "--jobs", given->run.jobs != 0 },
+        { "--timeout", given->timeout_s != none->timeout_s },
+        { "--memory", o->memory_mib != defaults.memory_mib },
+        { "--unsafe-no-sandbox", o->unsafe },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         if (options[i].given)
@@ -349,32 +364,33 @@ static const char *program_option_given(void)
 
 static bool evaluate(Evaluation *e, const char *model_path, GError **error)
 {
-    const bool runs_programs = with_task && tests_programs(&e->config);
-    if (!runs_programs && program_option_given())
+    const EvalOptions *o = e->options;
+    const bool runs_programs = o->with_task && tests_programs(o, &e->config);
+    if (!runs_programs && program_option_given(o))
         return fail_user(error, "%s is for programs: --task humaneval, mbpp and their like (loam task list)",
-                         program_option_given());
+                         program_option_given(o));
     if (!model_path)
-        return evaluate_programs(NULL, &e->config, NULL, error);
+        return evaluate_programs(o, NULL, &e->config, NULL, error);
     if (!open_model(e, model_path, error))
         return false;
     if (runs_programs)
-        return evaluate_programs(&e->loaded, &e->config, model_path, error);
-    if (score_path)
-        return score_file(&e->loaded, score_path, score_out, skips, error);
-    if (with_task) {
-        g_autofree char *separator = g_strcompress(shots_separator);
-        const TaskEvalOptions options = { .samples = samples,
-                                          .beams = (int32_t)beams,
-                                          .out = score_out,
-                                          .json = as_json,
-                                          .rank = rank_by ? rank_find(rank_by) : -1,
-                                          .no_eos = no_eos,
-                                          .shots = shots,
-                                          .shots_seed = (uint64_t)shots_seed,
+        return evaluate_programs(o, &e->loaded, &e->config, model_path, error);
+    if (o->score_path)
+        return score_file(&e->loaded, o->score_path, o->out, o->skips, error);
+    if (o->with_task) {
+        g_autofree char *separator = g_strcompress(o->shots_separator);
+        const TaskEvalOptions options = { .samples = o->samples,
+                                          .beams = (int32_t)o->beams,
+                                          .out = o->out,
+                                          .json = o->as_json,
+                                          .rank = o->rank_by ? rank_find(o->rank_by) : -1,
+                                          .no_eos = o->no_eos,
+                                          .shots = o->shots,
+                                          .shots_seed = (uint64_t)o->shots_seed,
                                           .separator = separator,
-                                          .resamples = resamples,
-                                          .confidence = confidence,
-                                          .resample_seed = (uint64_t)resample_seed };
+                                          .resamples = o->resamples,
+                                          .confidence = o->confidence,
+                                          .resample_seed = (uint64_t)o->resample_seed };
         return config_fit_lengths(&e->config, e->loaded.tok, error) &&
                eval_task(&e->loaded, &e->config, model_path, &options, error);
     }
@@ -392,66 +408,69 @@ static bool check_count(const char *name, int64_t value, int64_t least, int64_t 
            fail_user(error, "--%s %" PRId64 " is out of range: %" PRId64 " to %" PRId64, name, value, least, most);
 }
 
-static bool check_ranking(GError **error)
+static bool check_ranking(const EvalOptions *o, GError **error)
 {
-    if ((rank_by || shots > 0 || beams > 1) && !with_task)
+    if ((o->rank_by || o->shots > 0 || o->beams > 1) && !o->with_task)
         return fail_user(error, "--beams, --rank and --shots need --task");
-    if (!ranking_check_options(rank_by, no_eos, beams, error))
+    if (!ranking_check_options(o->rank_by, o->no_eos, o->beams, error))
         return false;
-    return *shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
+    return *o->shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
 }
 
-static bool check_options(GError **error)
+static bool check_options(EvalOptions *o, GError **error)
 {
-    if (unigram && (with_task || score_path))
+    if (o->unigram && (o->with_task || o->score_path))
         return fail_user(error, "--unigram is for the loss on data.valid: leave out --task and --score");
-    if (on_error && !score_path)
+    if (o->on_error && !o->score_path)
         return fail_user(error, "--on-error is for the lines of --score; a task has task.on_error");
-    if (resamples > 0 && !with_task)
+    if (o->resamples > 0 && !o->with_task)
         return fail_user(error, "--bootstrap is for the scores of a task: give --task too");
-    if (!(confidence > 0 && confidence < 100))
-        return fail_user(error, "--confidence %g is out of range: more than 0 and less than 100 percent", confidence);
-    if (!cli_check_suffix("out", score_out, ".jsonl", error))
+    if (!(o->confidence > 0 && o->confidence < 100))
+        return fail_user(error, "--confidence %g is out of range: more than 0 and less than 100 percent",
+                         o->confidence);
+    if (!cli_check_suffix("out", o->out, ".jsonl", error))
         return false;
-    if (score_out && !score_path && !with_task)
+    if (o->out && !o->score_path && !o->with_task)
         return fail_user(error, "--out needs --score FILE or --task; usage: " USAGE);
-    if (samples < 0)
-        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
-    if (programs.predictions && !with_task)
+    if (o->samples < 0)
+        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", o->samples);
+    if (o->programs.predictions && !o->with_task)
         return fail_user(error, "--predictions needs a task with tests: give --task NAME too");
-    if (programs.predictions && (beams > 1 || programs.n > 1 || programs.temperature > 0 || stop))
+    if (o->programs.predictions && (o->beams > 1 || o->programs.n > 1 || o->programs.temperature > 0 || o->stop))
         return fail_user(error,
                          "--predictions are not generated: --beams, --n, --temperature and --stop are for a model");
-    if (!(programs.temperature >= 0 && programs.temperature <= 1000) || !(programs.top_p > 0 && programs.top_p <= 1) ||
-        !(programs.length_penalty >= 0 && programs.length_penalty <= 100))
+    if (!(o->programs.temperature >= 0 && o->programs.temperature <= 1000) ||
+        !(o->programs.top_p > 0 && o->programs.top_p <= 1) ||
+        !(o->programs.length_penalty >= 0 && o->programs.length_penalty <= 100))
         return fail_user(error, "--temperature is 0 to 1000, --top-p above 0 and at most 1, --length-penalty 0 to 100");
-    if (!(programs.timeout_s >= 0 && programs.timeout_s <= 86400))
-        return fail_user(error, "--timeout %g is out of range: seconds, up to 86400", programs.timeout_s);
-    if (beams > 1 && programs.temperature > 0)
+    if (!(o->programs.timeout_s >= 0 && o->programs.timeout_s <= 86400))
+        return fail_user(error, "--timeout %g is out of range: seconds, up to 86400", o->programs.timeout_s);
+    if (o->beams > 1 && o->programs.temperature > 0)
         return fail_user(error, "--beams searches, --temperature draws: give one of them");
-    if (programs.n > 1 && programs.temperature == 0 && programs.n > beams)
+    if (o->programs.n > 1 && o->programs.temperature == 0 && o->programs.n > o->beams)
         return fail_user(error,
                          "--n %" PRId64 " needs --temperature above 0, or as many --beams: greedy completions are "
                          "all the same",
-                         programs.n);
-    return cli_parse_on_error(&skips, on_error, error) && check_ranking(error) &&
-           check_count("shots", shots, 0, 1000, error) && check_count("beams", beams, 1, 256, error) &&
-           check_count("bootstrap", resamples, 0, 1000000, error) && check_count("n", programs.n, 1, 256, error) &&
-           check_count("jobs", programs.run.jobs, 0, 1024, error) &&
-           check_count("memory", memory_mib, 64, 1 << 20, error);
+                         o->programs.n);
+    return cli_parse_on_error(&o->skips, o->on_error, error) && check_ranking(o, error) &&
+           check_count("shots", o->shots, 0, 1000, error) && check_count("beams", o->beams, 1, 256, error) &&
+           check_count("bootstrap", o->resamples, 0, 1000000, error) &&
+           check_count("n", o->programs.n, 1, 256, error) &&
+           check_count("jobs", o->programs.run.jobs, 0, 1024, error) &&
+           check_count("memory", o->memory_mib, 64, 1 << 20, error);
 }
 
 /* The arguments after MODEL as "group.key=value". With --task, one argument without "=" is the task's name. NULL with
  * an error if there are two of those. */
-static GPtrArray *take_settings(char **words, int n, GError **error)
+static GPtrArray *take_settings(const EvalOptions *o, char **words, int n, GError **error)
 {
     GPtrArray *settings = g_ptr_array_new_with_free_func(g_free);
     const char *task = NULL;
     for (int i = 0; i < n; i++) {
-        const bool names = with_task && !strchr(words[i], '=');
+        const bool names = o->with_task && !strchr(words[i], '=');
         if (names && task) {
             fail_user(error, "%s and %s: one task is wanted%s", task, words[i],
-                      programs.predictions ? ", and no model with --predictions" : "");
+                      o->programs.predictions ? ", and no model with --predictions" : "");
             g_ptr_array_unref(settings);
             return NULL;
         }
@@ -475,18 +494,19 @@ static bool check_word(const char *word, GError **error)
 
 bool verb_eval(int argc, char **argv, GError **error)
 {
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+    EvalOptions o = defaults;
+    if (!parse_options(&o, &argc, &argv, error))
         return false;
-    const int first = programs.predictions ? 1 : 2;
+    const int first = o.programs.predictions ? 1 : 2;
     if (argc < first)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (!check_options(error) || (with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
+    if (!check_options(&o, error) || (o.with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
         return false;
-    const char *model = programs.predictions ? NULL : argv[1];
-    g_autoptr(GPtrArray) settings = take_settings(argv + first, argc - first, error);
+    const char *model = o.programs.predictions ? NULL : argv[1];
+    g_autoptr(GPtrArray) settings = take_settings(&o, argv + first, argc - first, error);
     if (!settings)
         return false;
-    Evaluation e = { .overrides = (char **)settings->pdata, .n_overrides = (int)settings->len };
+    Evaluation e = { .options = &o, .overrides = (char **)settings->pdata, .n_overrides = (int)settings->len };
     bool done = (model ? cli_model_config(&e.config, model, e.overrides, e.n_overrides, error)
                        : config_load(&e.config, NULL, e.overrides, e.n_overrides, error)) &&
                 evaluate(&e, model, error);
