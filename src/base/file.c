@@ -87,7 +87,7 @@ bool io_is_named(int fd, const char *path)
 }
 
 /* fd < 0 means that opening failed with errno. */
-static IoFile *file_of(int fd, const char *path, GError **error)
+static IoFile *file_from(int fd, const char *path, GError **error)
 {
     if (fd < 0) {
         fail_errno(error, "opening", path);
@@ -104,12 +104,12 @@ static IoFile *file_of(int fd, const char *path, GError **error)
 
 IoFile *io_create(const char *path, GError **error)
 {
-    return file_of(rigged_open(path, O_WRONLY | O_CREAT | O_TRUNC), path, error);
+    return file_from(rigged_open(path, O_WRONLY | O_CREAT | O_TRUNC), path, error);
 }
 
 IoFile *io_append(const char *path, GError **error)
 {
-    IoFile *file = file_of(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
+    IoFile *file = file_from(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
     g_autofree char *folder = g_path_get_dirname(path);
     if (file) {
         file->append = true;
@@ -165,7 +165,7 @@ IoFile *io_create_beside(const char *path, GError **error)
     }
     g_autofree char *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
     int fd = io_rigged("open") ? -1 : g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, 0666);
-    return file_of(fd, fd < 0 ? path : temporary, error);
+    return file_from(fd, fd < 0 ? path : temporary, error);
 }
 
 int io_scratch(const char *folder, GError **error)
@@ -182,7 +182,7 @@ int io_scratch(const char *folder, GError **error)
 IoFile *io_create_scratch(const char *folder, GError **error)
 {
     int fd = io_scratch(folder, error);
-    return fd < 0 ? NULL : file_of(fd, folder, error);
+    return fd < 0 ? NULL : file_from(fd, folder, error);
 }
 
 /* Whether a file of this name was made by io_create_beside. */
@@ -220,7 +220,7 @@ static bool cut_back(IoFile *file)
 }
 
 /* On failure the file is cut back: everything written since the last io_flush is lost. */
-static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
+static bool write_io(IoFile *file, const char *data, size_t bytes, GError **error)
 {
     while (bytes > 0) {
         ssize_t n = rigged_write(file->fd, data, bytes);
@@ -240,7 +240,7 @@ static bool write_buffer(IoFile *file, GError **error)
 {
     size_t used = file->used;
     file->used = 0;
-    return write_all(file, file->buffer, used, error);
+    return write_io(file, file->buffer, used, error);
 }
 
 /* Tries again to cut back a torn file. */
@@ -266,7 +266,7 @@ bool io_write(IoFile *file, const void *data, size_t bytes, GError **error)
     if (bytes > BUFFER_BYTES - file->used && !write_buffer(file, error))
         return false;
     if (bytes >= BUFFER_BYTES)
-        return write_all(file, data, bytes, error);
+        return write_io(file, data, bytes, error);
     memcpy(file->buffer + file->used, data, bytes);
     file->used += bytes;
     return true;
@@ -315,16 +315,17 @@ void io_abort(IoFile *file)
 }
 
 /* Whether the path of the file still leads to it. On a file system whose files change their numbers, nothing tells. */
-static bool is_own(const IoFile *file)
+static bool is_own_file(const IoFile *file)
 {
     return !file->named || io_is_named(file->fd, file->path);
 }
 
 bool io_publish(IoFile *file, const char *to, GError **error)
 {
-    bool done = io_sync(file, error) &&
-                (is_own(file) || fail_machine(error, "%s was removed or replaced while it was written", file->path)) &&
-                io_rename(file->path, to, error);
+    bool done =
+        io_sync(file, error) &&
+        (is_own_file(file) || fail_machine(error, "%s was removed or replaced while it was written", file->path)) &&
+        io_rename(file->path, to, error);
     if (done)
         io_abort(file); /* nothing is left to write */
     else
@@ -334,7 +335,7 @@ bool io_publish(IoFile *file, const char *to, GError **error)
 
 void io_discard(IoFile *file)
 {
-    if (file && is_own(file))
+    if (file && is_own_file(file))
         unlink(file->path);
     io_abort(file);
 }
@@ -470,7 +471,7 @@ char *io_make_folder_beside(const char *path, GError **error)
 
 /* Exchanges the names of two folders atomically. False if the file system cannot do this, and under io_fail_at, so that
  * tests reach the other way. */
-static bool exchange(const char *a, const char *b)
+static bool exchange_files(const char *a, const char *b)
 {
     fault_point("rename");
     return g_atomic_int_get(&rig_n) == 0 && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
@@ -497,7 +498,7 @@ bool io_swap_in(const char *fresh, const char *path, GError **error)
     g_autofree char *whole = resolve(path);
     if (!g_file_test(whole, G_FILE_TEST_IS_DIR))
         return io_rename(fresh, whole, error) && sync_parent(whole, error);
-    if (exchange(fresh, whole))
+    if (exchange_files(fresh, whole))
         return sync_parent(whole, error) && io_remove_tree(fresh, error);
     return replace_by_renames(fresh, whole, error);
 }
@@ -538,8 +539,8 @@ static IoFile *open_special(const char *path, GError **error)
         return NULL;
     int fd = standard_descriptor(&info);
     if (fd >= 0)
-        return file_of(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
-    return S_ISREG(info.st_mode) ? NULL : file_of(rigged_open(path, O_WRONLY | O_NOCTTY), path, error);
+        return file_from(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
+    return S_ISREG(info.st_mode) ? NULL : file_from(rigged_open(path, O_WRONLY | O_NOCTTY), path, error);
 }
 
 bool io_check_writable(const char *path, GError **error)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_file(const char *path)
+static int open_to_read(const char *path)
 {
     return io_rigged("open") ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -72,7 +72,7 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
 
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error)
 {
-    int fd = open_file(path);
+    int fd = open_to_read(path);
     if (fd < 0) {
         fail_errno(error, "opening", path);
         return NULL;
@@ -107,7 +107,7 @@ bool io_check_replaces(const char *path, const char *start, const char *what, GE
     struct stat info;
     if (stat(path, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
         return true;
-    int fd = open_file(path);
+    int fd = open_to_read(path);
     if (fd < 0)
         return fail_errno(error, "opening", path);
     ssize_t n = rigged_read(fd, data, want);

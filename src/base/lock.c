@@ -51,7 +51,7 @@ static void write_owner(int file)
 
 /* Locks an open file until it is closed. A lock of flock, which nobody can ask for without taking it, gets one of fcntl
  * beside it for lock_is_free; on NFS, where both are the same, the first one suffices. */
-static LockResult take(int file, const char *path)
+static LockResult take_lock(int file, const char *path)
 {
     if (!io_rigged("flock") && flock(file, LOCK_EX | LOCK_NB) == 0) {
         (void)!fcntl(file, F_OFD_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
@@ -78,7 +78,7 @@ LockResult lock_file(const char *path, int *lock, GError **error)
         fail_errno(error, "opening", path);
         return LOCK_FAILED;
     }
-    LockResult result = take(file, path);
+    LockResult result = take_lock(file, path);
     if (result != LOCK_HELD) {
         close(file);
         return result;

@@ -83,7 +83,7 @@ static void send_receive(Comm *ranks, Tensor x)
         comm_wait(ranks, comm_receive(ranks, x, 0));
 }
 
-static Tensor part_of(Comm *ranks, Tensor x)
+static Tensor rank_part(Comm *ranks, Tensor x)
 {
     const int64_t n = tensor_count(x), first = comm_start(n, comm_size(ranks), comm_rank(ranks));
     return tensor_vector((float *)x.p + first, DT_F32, comm_start(n, comm_size(ranks), comm_rank(ranks) + 1) - first);
@@ -96,10 +96,10 @@ static void run_call(Comm *ranks, Call call, Tensor x, Tensor y)
         comm_wait(ranks, comm_all_reduce(ranks, x));
         break;
     case CALL_REDUCE_SCATTER:
-        comm_wait(ranks, comm_reduce_scatter(ranks, part_of(ranks, y), x, NULL));
+        comm_wait(ranks, comm_reduce_scatter(ranks, rank_part(ranks, y), x, NULL));
         break;
     case CALL_ALL_GATHER:
-        comm_wait(ranks, comm_all_gather(ranks, x, part_of(ranks, x), NULL));
+        comm_wait(ranks, comm_all_gather(ranks, x, rank_part(ranks, x), NULL));
         break;
     case CALL_BROADCAST:
         comm_wait(ranks, comm_broadcast(ranks, x, 0));
@@ -205,7 +205,7 @@ static double least_of(Comm *ranks, double value)
     return value;
 }
 
-static void measure(Bench *b)
+static void time_collectives(Bench *b)
 {
     const int64_t largest = (int64_t)b->n * (int64_t)sizeof(float);
     for (int call = 0; call < CALL_BARRIER; call++) {
@@ -266,7 +266,7 @@ static bool measure_machine(const Bench *b, Machine *machine, GError **error)
 
 /* ---- output ---- */
 
-static json_t *to_json(const Bench *b, const Machine *machine)
+static json_t *comm_to_json(const Bench *b, const Machine *machine)
 {
     json_t *calls = json_array();
     for (guint i = 0; i < b->timings->len; i++) {
@@ -286,7 +286,7 @@ static char *micro(double s)
     return g_strdup_printf(s < 1e-4 ? "%.2f µs" : s < 1e-2 ? "%.0f µs" : "%.0f ms", s < 1e-2 ? 1e6 * s : 1e3 * s);
 }
 
-static void print_table(const Bench *b)
+static void print_comm_table(const Bench *b)
 {
     static const char *const heading[] = {
         "collective", "bytes", "median", "middle half", "a rank sends", "of the copy"
@@ -313,14 +313,14 @@ static void print_table(const Bench *b)
 static bool write_result(const Bench *b, const Machine *machine, GError **error)
 {
     const char *out = b->options->out;
-    json_t *object = to_json(b, machine);
+    json_t *object = comm_to_json(b, machine);
     g_autofree char *text = out ? json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     bool done = out == NULL || io_write_file(out, text, strlen(text), error);
     if (done && b->options->as_json)
         return print_json_line(object, error);
     json_decref(object);
     if (done)
-        print_table(b);
+        print_comm_table(b);
     return done;
 }
 
@@ -333,7 +333,7 @@ static bool measure_rank(Bench *b, GError **error)
     if (!comm_agree(b->ranks, done, error))
         return false;
     op_fill(b->dev, tensor_vector(b->memory, DT_F32, 2 * (int64_t)b->n), 0);
-    measure(b);
+    time_collectives(b);
     return measure_machine(b, &machine, error) && comm_check(b->ranks, error) &&
            (comm_rank(b->ranks) > 0 || write_result(b, &machine, error));
 }
@@ -344,7 +344,7 @@ typedef struct Job {
     const Config *config;
 } Job;
 
-static bool run_rank(Comm *ranks, const void *context, GError **error)
+static bool run_comm_rank(Comm *ranks, const void *context, GError **error)
 {
     const Job *job = context;
     const Config *config = job->config;
@@ -380,5 +380,5 @@ bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **
 {
     const Job job = { options, config };
     loaded = loaded && check(options, config, error);
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, &job, error);
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_comm_rank, &job, error);
 }

@@ -21,7 +21,7 @@ typedef struct Bench {
 } Bench;
 
 /* Answers the prompts with `length` tokens each; *seconds becomes the time that this takes. */
-static bool answer(Bench *b, const Prompts *prompts, int64_t length, double *seconds, GError **error)
+static bool answer_prompts(Bench *b, const Prompts *prompts, int64_t length, double *seconds, GError **error)
 {
     const TokenRoles *roles = model_roles(b->loaded.model);
     const GenerateOptions options = { .sampling = { .top_p = 1, .repetition_penalty = 1 },
@@ -41,15 +41,15 @@ static bool answer(Bench *b, const Prompts *prompts, int64_t length, double *sec
 
 /* Measures the medians over `runs` answers of one token and of many tokens, alternating, after a warm-up that is
  * not counted. */
-static bool measure(Bench *b, const Prompts *prompts, GError **error)
+static bool time_generation(Bench *b, const Prompts *prompts, GError **error)
 {
     const int64_t runs = b->options->runs;
     g_autofree double *first = g_new(double, runs + 1), *whole = g_new(double, runs + 1);
     for (int64_t i = 0; i <= runs; i++) {
-        if (!answer(b, prompts, 1, &first[i], error))
+        if (!answer_prompts(b, prompts, 1, &first[i], error))
             return false;
         b->loaded.dev->profile = b->options->profile && i > 0 ? &b->profile : NULL;
-        if (!answer(b, prompts, b->options->tokens, &whole[i], error))
+        if (!answer_prompts(b, prompts, b->options->tokens, &whole[i], error))
             return false;
         b->loaded.dev->profile = NULL;
         b->profiled_s += i > 0 ? whole[i] : 0;
@@ -83,10 +83,10 @@ static bool answer_random_prompts(Bench *b, GError **error)
         ids[i] = (int32_t)(philox_uniform(&rng) * (double)vocab);
     for (int64_t p = 0; p < batch; p++)
         cu[p + 1] = (int32_t)((p + 1) * input);
-    return measure(b, &(Prompts){ ids, cu, (int32_t)batch }, error);
+    return time_generation(b, &(Prompts){ ids, cu, (int32_t)batch }, error);
 }
 
-static bool print_json(const Bench *b, double rate, const char *precision, GError **error)
+static bool print_rate_json(const Bench *b, double rate, const char *precision, GError **error)
 {
     const BenchGenerate *options = b->options;
     const Device *dev = b->loaded.dev;
@@ -107,7 +107,7 @@ static bool print_result(const Bench *b, GError **error)
     double total = (double)(options->batch * options->tokens), rate = total / b->answer_s;
     g_autofree char *precision = precision_describe(dev->precision), *device = bench_device(dev);
     if (options->as_json)
-        return print_json(b, total / b->answer_s, precision, error);
+        return print_rate_json(b, total / b->answer_s, precision, error);
     printf("model        %s, loaded in %.2f s\n", device, b->load_s);
     printf("answers      %" PRId64 " of %" PRId64 " tokens to prompts of %" PRId64 " tokens, %s\n", options->batch,
            options->tokens, options->input, options->beams > 1 ? "beam search" : "greedy");

@@ -401,7 +401,7 @@ static StepScalars *step_scalars(OpRig *r)
 }
 
 /* The weights in the dtype of the computation, which an update also writes if the masters have another dtype. */
-static Tensor rounded(OpRig *r, Tensor w)
+static Tensor rounded_weight(OpRig *r, Tensor w)
 {
     const Precision *precision = &r->dev->precision;
     return precision->compute == precision->master ? NO_TENSOR : matrix(r, w.d[0], w.d[1]);
@@ -412,7 +412,8 @@ static void adamw(OpRig *r)
     const AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 };
     int64_t rows = r->sizes.model->vocab, cols = r->sizes.model->width;
     StepScalars *scalars = step_scalars(r);
-    Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), m = master(r, rows, cols), copy = rounded(r, w);
+    Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), m = master(r, rows, cols),
+           copy = rounded_weight(r, w);
     Tensor v = filled(r, arena_tensor(&r->arena, r->dev->precision.state, rows, cols, "v"), false);
     set_shape(r, rows, cols);
     while (op_rig_again(r))
@@ -431,7 +432,7 @@ static void adafactor(OpRig *r)
                                  .scale_parameter = true };
     DType state = r->dev->precision.state;
     StepScalars *scalars = step_scalars(r);
-    Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), copy = rounded(r, w);
+    Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), copy = rounded_weight(r, w);
     Tensor row = vector_of(r, state, rows), col = vector_of(r, state, cols);
     Tensor squares = arena_vector(&r->arena, DT_F64, 1, "squares"), size = arena_vector(&r->arena, DT_F64, 1, "size");
     Tensor row_sum = arena_vector(&r->arena, DT_F64, 1, "row_sum"),

@@ -22,7 +22,7 @@ typedef struct OpResult {
 } OpResult;
 
 /* timed: the operation, its sizes, the device and the seconds of the measurement. */
-static bool measure(OpRig timed, Device *null, OpResult *result, GError **error)
+static bool time_op(OpRig timed, Device *null, OpResult *result, GError **error)
 {
     const OpCase *of = timed.of;
     OpRig counted = { .of = of, .sizes = timed.sizes, .dev = null, .runs = -1 };
@@ -82,7 +82,7 @@ static bool measure_all(const BenchOps *options, Device *cpu, Device *null, cons
         if (!op_case_applies(&op_cases[i], sizes))
             continue;
         const OpRig rig = { .of = &op_cases[i], .sizes = *sizes, .dev = cpu, .runs = -1, .seconds = options->seconds };
-        done = measure(rig, null, &result, error);
+        done = time_op(rig, null, &result, error);
         if (done && options->as_json)
             json_array_append_new(list, json_of(&result));
         else if (done)

@@ -16,7 +16,7 @@ char *bench_device(const Device *dev)
                           : g_strdup_printf("%s, %s, %s", threads, dev->isa, precision);
 }
 
-static int rising(const void *a, const void *b)
+static int rising_seconds(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -24,7 +24,7 @@ static int rising(const void *a, const void *b)
 
 double bench_median(double *numbers, size_t n)
 {
-    qsort(numbers, n, sizeof *numbers, rising);
+    qsort(numbers, n, sizeof *numbers, rising_seconds);
     return numbers[n / 2];
 }
 

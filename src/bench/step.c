@@ -56,7 +56,7 @@ static json_t *stages_json(const Bench *b)
                      json_finite(b->times.stage_wait), "stage_s", seconds_each, "stage_work", work_each);
 }
 
-static bool print_json(const Bench *b, GError **error)
+static bool print_step_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
     g_autofree char *precision = precision_describe(b->timer.dev->precision);
@@ -134,7 +134,7 @@ static void print_ranks(const Bench *b)
     print_stages(b);
 }
 
-static void print_text(const Bench *b)
+static void print_step_text(const Bench *b)
 {
     const StepTimer *timer = &b->timer;
     const StepTimes *r = &b->times;
@@ -174,8 +174,8 @@ static bool make_trace(Bench *b, GError **error)
 static bool print(const Bench *b, GError **error)
 {
     if (b->options->as_json)
-        return print_json(b, error);
-    print_text(b);
+        return print_step_json(b, error);
+    print_step_text(b);
     if (b->options->profile)
         bench_print_profile(&b->profile, b->times.profiled_s);
     return true;
@@ -191,7 +191,7 @@ static bool time_rank(Bench *b, GError **error)
 }
 
 /* Runs one rank, of which `context` is a Bench, from start to end. An error on one rank ends all ranks. */
-static bool run_rank(Comm *ranks, const void *context, GError **error)
+static bool run_step_rank(Comm *ranks, const void *context, GError **error)
 {
     Bench b = *(const Bench *)context;
     const Config *config = &((const Bench *)context)->config;
@@ -216,5 +216,5 @@ bool bench_step(const BenchStep *options, const Config *config, bool loaded, GEr
 {
     const Bench all = { .options = options, .config = *config };
     loaded = loaded && (options->trace == NULL || trace_check(options->trace, error));
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, &all, error);
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_step_rank, &all, error);
 }

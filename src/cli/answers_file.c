@@ -94,7 +94,7 @@ static bool is_special(const char *path)
 
 /* Fails unless the file is empty or starts as a line of answers does, so that a file of another kind is never changed.
  */
-static bool check_start(const AnswersFile *file, GError **error)
+static bool check_answers_start(const AnswersFile *file, GError **error)
 {
     static const char *const starts[] = { "{\"line\":", "{\"id\":\"", "{\"input\":\"", "{\"task_id\":" };
     char first[16];
@@ -118,7 +118,7 @@ static bool open_stored(AnswersFile *file, GError **error)
     file->stored = fdopen(fd, "r");
     return taken ? fail_user(error, "another process writes answers to %s: wait for it, or give another --out",
                              file->path)
-                 : check_start(file, error);
+                 : check_answers_start(file, error);
 }
 
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)

@@ -74,7 +74,7 @@ static const GOptionEntry step_entries[] = {
     { 0 },
 };
 
-static bool run_step(int argc, char **argv, GError **error)
+static bool run_bench_step(int argc, char **argv, GError **error)
 {
     launch_speak();
     if (!cli_parse(&argc, &argv, step_entries, STEP_USAGE, about_step, error))
@@ -168,19 +168,20 @@ static const GOptionEntry generate_entries[] = {
     { 0 },
 };
 
-static bool check_count(const char *name, int64_t value, int64_t most, GError **error)
+static bool check_bench_count(const char *name, int64_t value, int64_t most, GError **error)
 {
     return (value >= 1 && value <= most) ||
            fail_user(error, "--%s %" PRId64 " is out of range, it must be between 1 and %" PRId64, name, value, most);
 }
 
-static bool check_ranges(GError **error)
+static bool check_bench_ranges(GError **error)
 {
-    return check_count("batch", answers.batch, MOST_ROWS, error) &&
-           check_count("input", answers.input, MOST_TOKENS, error) &&
-           check_count("tokens", answers.tokens, MOST_TOKENS, error) &&
-           check_count("beams", answers.beams, 256, error) && check_count("runs", answers.runs, 1000, error) &&
-           (answers.threads == 0 || check_count("threads", answers.threads, MOST_THREADS, error));
+    return check_bench_count("batch", answers.batch, MOST_ROWS, error) &&
+           check_bench_count("input", answers.input, MOST_TOKENS, error) &&
+           check_bench_count("tokens", answers.tokens, MOST_TOKENS, error) &&
+           check_bench_count("beams", answers.beams, 256, error) &&
+           check_bench_count("runs", answers.runs, 1000, error) &&
+           (answers.threads == 0 || check_bench_count("threads", answers.threads, MOST_THREADS, error));
 }
 
 static bool run_generate(int argc, char **argv, GError **error)
@@ -192,7 +193,7 @@ static bool run_generate(int argc, char **argv, GError **error)
     if (argc > 1)
         return fail_user(error, "%s is not an option; usage: " GENERATE_USAGE, argv[1]);
     Precision precision;
-    if (!check_ranges(error) ||
+    if (!check_bench_ranges(error) ||
         (precision_name && !precision_of_name(precision_name, "--precision", answers.device, &precision, error)))
         return false;
     answers.precision = precision_name ? &precision : NULL;
@@ -201,7 +202,7 @@ static bool run_generate(int argc, char **argv, GError **error)
 
 static const SubVerb sub_verbs[] = {
     { "ops", run_ops, "time every operation of a training step" },
-    { "step", run_step, "time a whole training step of a configuration" },
+    { "step", run_bench_step, "time a whole training step of a configuration" },
     { "comm", run_comm, "time every collective between ranks" },
     { "generate", run_generate, "time generation, greedy or by beam search" },
 };

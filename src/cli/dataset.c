@@ -36,7 +36,7 @@ static void print_counts(const char *suffix, const DatasetCounts *counts)
     printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
 }
 
-static bool merge(char *const *prefixes, int n, GError **error)
+static bool merge_datasets(char *const *prefixes, int n, GError **error)
 {
     DatasetCounts counts;
     if (n < 1)
@@ -58,7 +58,7 @@ static bool shuffle(char *const *prefixes, int n, GError **error)
     return true;
 }
 
-static bool split(char *const *prefixes, int n, GError **error)
+static bool split_dataset(char *const *prefixes, int n, GError **error)
 {
     double shares[SPLIT_PARTS];
     DatasetCounts counts[SPLIT_PARTS];
@@ -86,7 +86,7 @@ bool verb_dataset(int argc, char **argv, GError **error)
     static const struct {
         const char *name;
         bool (*run)(char *const *prefixes, int n, GError **error);
-    } actions[] = { { "merge", merge }, { "shuffle", shuffle }, { "split", split } };
+    } actions[] = { { "merge", merge_datasets }, { "shuffle", shuffle }, { "split", split_dataset } };
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc < 2 || out == NULL)

@@ -24,7 +24,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static void add_text(json_t *object, const char *name, char *text)
+static void add_env_text(json_t *object, const char *name, char *text)
 {
     json_object_set_new(object, name, json_string(text));
     g_free(text);
@@ -45,15 +45,16 @@ static void add_gpus(json_t *object)
     char why[CUDA_WHY];
     int n;
     if (!cuda_gpus(&n, why))
-        return add_text(object, "gpu", g_strdup_printf("none is used: %s", why));
+        return add_env_text(object, "gpu", g_strdup_printf("none is used: %s", why));
     if (cuda_versions(why))
-        add_text(object, "cuda", g_strdup(why));
+        add_env_text(object, "cuda", g_strdup(why));
     for (int i = 0; i < n; i++) {
         CudaGpu gpu;
         char name[32] = "gpu";
         if (n > 1)
             g_snprintf(name, sizeof name, "gpu %d", i);
-        add_text(object, name, cuda_describe(i, &gpu, why) ? describe_gpu(&gpu) : g_strdup_printf("not used: %s", why));
+        add_env_text(object, name,
+                     cuda_describe(i, &gpu, why) ? describe_gpu(&gpu) : g_strdup_printf("not used: %s", why));
     }
 }
 
@@ -65,14 +66,15 @@ static void add_ranks(json_t *object)
     char *nccl = comm_nccl_version(&no_nccl);
     const char *mpi = comm_mpi_name(&no_mpi);
     const CommLaunch launch = comm_launch();
-    add_text(object, "nccl", nccl ? nccl : g_strdup_printf("none is found: %s", no_nccl->message));
-    add_text(object, "mpi", mpi ? g_strdup(mpi) : g_strdup_printf("none is used: %s", no_mpi->message));
+    add_env_text(object, "nccl", nccl ? nccl : g_strdup_printf("none is found: %s", no_nccl->message));
+    add_env_text(object, "mpi", mpi ? g_strdup(mpi) : g_strdup_printf("none is used: %s", no_mpi->message));
     g_autofree char *of = launch.size > 0 ? g_strdup_printf(" of %d", launch.size) : g_strdup("");
-    add_text(object, "launcher",
-             launch.launcher ? g_strdup_printf("%s: rank %d%s", launch.launcher, launch.rank, of) : g_strdup("none"));
+    add_env_text(object, "launcher",
+                 launch.launcher ? g_strdup_printf("%s: rank %d%s", launch.launcher, launch.rank, of)
+                                 : g_strdup("none"));
 }
 
-static json_t *describe(void)
+static json_t *describe_machine(void)
 {
     struct utsname system;
     uname(&system);
@@ -98,7 +100,7 @@ bool verb_env(int argc, char **argv, GError **error)
         return false;
     if (argc > 1)
         return fail_user(error, "%s is not an option; usage: loam env [--json]", argv[1]);
-    json_t *object = describe();
+    json_t *object = describe_machine();
     const char *name;
     json_t *value;
     if (as_json)

@@ -22,7 +22,7 @@ static const SubVerb verbs[] = {
 };
 
 /* The exit status of the program: `status`, but 2 if standard output could not be written. */
-static int finish(int status)
+static int end_program(int status)
 {
     errno = 0;
     bool flushed = fflush(stdout) == 0;
@@ -102,15 +102,15 @@ int main(int argc, char **argv)
     const char *problem = device_cpu_problem();
     if (problem) {
         fprintf(stderr, "loam: %s\n", problem);
-        return finish(LOAM_ERROR_USER);
+        return end_program(LOAM_ERROR_USER);
     }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_verbs(argc < 2 ? stderr : stdout);
-        return finish(argc < 2 ? LOAM_ERROR_USER : 0);
+        return end_program(argc < 2 ? LOAM_ERROR_USER : 0);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("loam %s\n", LOAM_VERSION);
-        return finish(0);
+        return end_program(0);
     }
-    return finish(run_verb(argc - 1, argv + 1));
+    return end_program(run_verb(argc - 1, argv + 1));
 }

@@ -116,7 +116,7 @@ static void take_whole(const Predictor *p, const char *line, TaskExample *exampl
 }
 
 /* Converts a line to an example, adds it to the batch and to `examples`. */
-static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError **error)
+static bool predict_line(Predictor *p, const char *line, GPtrArray *examples, GError **error)
 {
     TaskExample *example = g_new0(TaskExample, 1);
     g_ptr_array_add(examples, example);
@@ -163,7 +163,7 @@ static bool is_header(const Predictor *p, const char *line)
 }
 
 /* Fails if the first line is the header of a table, since its rows would be answered as texts. */
-static bool check_start(const Predictor *p, const Prompt *first, GError **error)
+static bool check_first_line(const Predictor *p, const Prompt *first, GError **error)
 {
     g_autofree char *text = g_strchomp(g_strdup(first->text));
     if (first->line != 1 || as_jsonl || !p->task || p->fields->len == 0 || !is_header(p, text))
@@ -229,7 +229,7 @@ static bool skip_stored(const Predictor *p, const GPtrArray *lines, guint *first
     return true;
 }
 
-static void free_example(gpointer example)
+static void free_line_example(gpointer example)
 {
     task_example_clear(example);
     g_free(example);
@@ -241,7 +241,7 @@ static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtr
     for (guint i = 0; i < lines->len;) {
         const Prompt *line = lines->pdata[i];
         GError *bad = NULL;
-        if (add_line(p, line->text, examples, &bad)) {
+        if (predict_line(p, line->text, examples, &bad)) {
             i++;
             continue;
         }
@@ -262,7 +262,7 @@ static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtr
  * of an uninterrupted command. */
 static bool answer_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GError **error)
 {
-    g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
+    g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_line_example);
     g_autofree Answer *found = g_new0(Answer, lines->len);
     GError *bad = NULL;
     guint begin = 0;
@@ -295,7 +295,7 @@ static bool answer_input(Predictor *p, GError **error)
         GError *problem = NULL;
         bool read = prompts_read(reader, ANSWER_BATCH, lines, &problem);
         more = lines->len > 0;
-        done = !more || (check_start(p, lines->pdata[0], error) && answer_lines(p, reader, lines, error));
+        done = !more || (check_first_line(p, lines->pdata[0], error) && answer_lines(p, reader, lines, error));
         if (!read && done) {
             g_propagate_error(error, problem);
             done = false;
@@ -309,7 +309,7 @@ static bool answer_input(Predictor *p, GError **error)
 
 /* ---- the verb ---- */
 
-static bool open_task(Predictor *p, Task *task, const Config *config, const char *model_path, GError **error)
+static bool open_predicted_task(Predictor *p, Task *task, const Config *config, const char *model_path, GError **error)
 {
     const LoadedModel *loaded = p->loaded;
     const ModelConfig *model = model_config(loaded->model);
@@ -401,7 +401,7 @@ static bool predict(const LoadedModel *loaded, const Config *config, const char 
     Task task = { .name = "" };
     Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
     token_roles_complete(model_roles(loaded->model), loaded->tok);
-    bool good = open_task(&p, &task, config, model_path, error) && open_ranking(&p, config, error) &&
+    bool good = open_predicted_task(&p, &task, config, model_path, error) && open_ranking(&p, config, error) &&
                 open_out(&p, config, error) && answer_input(&p, error);
     if (p.out)
         good = answers_file_close(p.out, good, error);

@@ -169,7 +169,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
 }
 
 /* Reads until the buffer holds a complete line, or the input ends. */
-static bool fill(PromptReader *reader, GError **error)
+static bool fill_buffer(PromptReader *reader, GError **error)
 {
     const GString *buffer = reader->buffer;
     while (!reader->end && memchr(buffer->str, '\n', buffer->len) == NULL) {
@@ -190,7 +190,7 @@ static bool fill(PromptReader *reader, GError **error)
 
 /* Finds the next line of the buffer, which starts at *at, without its newline; skips a byte order mark at the start of
  * the input. False if no complete line is left. */
-static bool next_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
+static bool next_prompt_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
     if (reader->number == 0 && g_str_has_prefix(reader->buffer->str, "\xef\xbb\xbf"))
         *at = 3;
@@ -205,7 +205,7 @@ static bool next_line(const PromptReader *reader, size_t *at, const char **line,
     return true;
 }
 
-static bool take_line(const PromptFormat *format, const char *line, size_t bytes, Prompt *prompt, GError **error)
+static bool take_prompt_line(const PromptFormat *format, const char *line, size_t bytes, Prompt *prompt, GError **error)
 {
     if (memchr(line, 0, bytes))
         return foreign_fail_byte("the line", 0, error);
@@ -241,12 +241,12 @@ static bool take_lines(PromptReader *reader, guint most, GPtrArray *prompts, GEr
     bool good = true;
     const char *line;
     size_t bytes;
-    while (good && prompts->len < most && next_line(reader, &at, &line, &bytes)) {
+    while (good && prompts->len < most && next_prompt_line(reader, &at, &line, &bytes)) {
         Prompt *prompt = g_new0(Prompt, 1);
         prompt->ids = g_array_new(false, false, sizeof(int32_t));
         prompt->line = ++reader->number;
         GError *problem = NULL;
-        if (take_line(&reader->format, line, bytes, prompt, &problem)) {
+        if (take_prompt_line(&reader->format, line, bytes, prompt, &problem)) {
             g_ptr_array_add(prompts, prompt);
             continue;
         }
@@ -265,7 +265,7 @@ bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError *
     const GString *buffer = reader->buffer;
     bool good = true;
     while (good && prompts->len == 0 && !(reader->end && buffer->len == 0)) {
-        if (!fill(reader, error) ||
+        if (!fill_buffer(reader, error) ||
             (reader->number == 0 && !foreign_check_start(reader->name, buffer->str, buffer->len, error)))
             return false;
         good = take_lines(reader, most, prompts, error);

@@ -70,7 +70,7 @@ static bool find_choice(const char *option, const char *name, const char *const 
 }
 
 /* Takes options that the command line does not set from the settings stored in the file of predictions. */
-static void take_settings(const json_t *settings)
+static void take_score_settings(const json_t *settings)
 {
     static const struct {
         const char *name;
@@ -209,7 +209,7 @@ bool verb_scores(int argc, char **argv, GError **error)
     char **words = argv + (argc == 2 ? 1 : 2); /* PREDICTIONS and REFERENCES */
     if (words[1] == NULL && !score_read_settings(&settings, words[0], error))
         return false;
-    take_settings(settings);
+    take_score_settings(settings);
     const char *names = argc == 2 ? json_string_value(json_object_get(settings, "names")) : argv[1];
     if (names == NULL)
         return fail_user(error, "say which scores and of what: %s does not say it; usage: " USAGE, words[0]);

@@ -38,7 +38,7 @@ static bool needs_help(const RunStatus *status)
     return status->state == RUN_STALLED || status->state == RUN_LOST || status->state == RUN_FAILED;
 }
 
-static bool print_json(const RunStatus *status, const char *dir, GError **error)
+static bool print_status_json(const RunStatus *status, const char *dir, GError **error)
 {
     json_t *object =
         json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
@@ -65,7 +65,7 @@ static bool print_status(const char *dir, double silent_s, double stalled_s, int
     run_status_read(&status, dir, silent_s, stalled_s);
     g_autofree char *text = run_status_describe(&status, dir);
     *bad += needs_help(&status);
-    const bool printed = !as_json || print_json(&status, dir, error);
+    const bool printed = !as_json || print_status_json(&status, dir, error);
     if (!as_json)
         fputs(text, stdout);
     run_status_clear(&status);

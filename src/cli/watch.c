@@ -43,7 +43,7 @@ static void append_curve(GString *text, const RunStatus *status)
 }
 
 /* One line of a run among several: its state, step and loss, with the curve. */
-static void append_line(GString *text, const RunStatus *status, const char *dir)
+static void append_status(GString *text, const RunStatus *status, const char *dir)
 {
     g_string_append_printf(text, "%s: %s", dir, run_state_names[status->state]);
     if (status->step >= 0)
@@ -90,7 +90,7 @@ static void print_changes(const RunStatus *status, const char *dir, char **seen)
 }
 
 /* Reads and shows the status of all runs once; false when all have ended. */
-static bool look(char **dirs, char **seen, int n, bool draws)
+static bool look_at_runs(char **dirs, char **seen, int n, bool draws)
 {
     g_autoptr(GString) picture = g_string_new(draws ? "\033[H" : NULL);
     bool goes_on = false;
@@ -100,7 +100,7 @@ static bool look(char **dirs, char **seen, int n, bool draws)
         g_autofree char *text = run_status_describe(&status, dirs[i]);
         goes_on |= status.state == RUN_ALIVE || status.state == RUN_STALLED;
         if (draws && n > 1) {
-            append_line(picture, &status, dirs[i]);
+            append_status(picture, &status, dirs[i]);
         } else if (draws) {
             g_string_append(picture, text);
             append_curve(picture, &status);
@@ -133,7 +133,7 @@ bool verb_watch(int argc, char **argv, GError **error)
     g_autofree char **seen = g_new0(char *, n);
     if (draws)
         fputs("\033[2J", stdout);
-    while (look((char **)dirs->pdata, seen, n, draws) && !ferror(stdout))
+    while (look_at_runs((char **)dirs->pdata, seen, n, draws) && !ferror(stdout))
         g_usleep((gulong)(every * G_USEC_PER_SEC));
     for (int i = 0; i < n; i++)
         g_free(seen[i]);

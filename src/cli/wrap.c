@@ -20,7 +20,7 @@ static void add_about(GString *page, const char *about, int columns)
 }
 
 /* The description goes on below its beginning, or, on a narrow terminal, a little indented. */
-static void add_option(GString *page, const char *line, int columns)
+static void wrap_option(GString *page, const char *line, int columns)
 {
     const char *name = line + strspn(line, " "), *gap = strstr(name, "  ");
     if (gap == NULL) {
@@ -45,6 +45,6 @@ char *wrap_help(const char *usage, const char *about, const char *options, int c
     g_string_append_c(page, '\n');
     g_auto(GStrv) lines = g_strsplit(options, "\n", -1);
     for (char **line = lines; *line && (**line || line[1]); line++)
-        add_option(page, *line, columns);
+        wrap_option(page, *line, columns);
     return g_string_free(page, false);
 }

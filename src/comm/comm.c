@@ -145,7 +145,7 @@ static void check_vector(const Tensor *x)
 }
 
 /* Queues a job over the elements of x, in memory of the rank's device; starts NULL means equal parts. */
-static CommWork add(Comm *comm, Job job, const int64_t *starts)
+static CommWork add_collective(Comm *comm, Job job, const int64_t *starts)
 {
     check_vector(&job.x);
     g_autofree int64_t *equal = NULL;
@@ -163,7 +163,7 @@ static CommWork add(Comm *comm, Job job, const int64_t *starts)
 
 CommWork comm_all_reduce(Comm *comm, Tensor x)
 {
-    return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_ALL_REDUCE, .x = x }, NULL);
+    return comm->size == 1 ? 0 : add_collective(comm, (Job){ .kind = JOB_ALL_REDUCE, .x = x }, NULL);
 }
 
 /* With one rank, its part is all of x. */
@@ -176,7 +176,7 @@ static void copy_own(Tensor to, Tensor from)
 CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
 {
     if (comm->size > 1)
-        return add(comm, (Job){ .kind = JOB_REDUCE_SCATTER, .x = x, .own = out }, starts);
+        return add_collective(comm, (Job){ .kind = JOB_REDUCE_SCATTER, .x = x, .own = out }, starts);
     copy_own(out, x);
     return 0;
 }
@@ -184,7 +184,7 @@ CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *st
 CommWork comm_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
 {
     if (comm->size > 1)
-        return add(comm, (Job){ .kind = JOB_ALL_GATHER, .x = x, .own = own }, starts);
+        return add_collective(comm, (Job){ .kind = JOB_ALL_GATHER, .x = x, .own = own }, starts);
     copy_own(x, own);
     return 0;
 }
@@ -195,9 +195,9 @@ CommWork comm_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own
         check_vector(&own);
         CHECK(own_starts[0] == 0 && own_starts[comm->size] == own.d[0], "parts from %lld to %lld of %lld elements",
               (long long)own_starts[0], (long long)own_starts[comm->size], (long long)own.d[0]);
-        return add(comm,
-                   (Job){ .kind = JOB_ALL_TO_ALL, .x = x, .own = own, .own_starts = (int64_t *)(gintptr)own_starts },
-                   starts);
+        return add_collective(
+            comm, (Job){ .kind = JOB_ALL_TO_ALL, .x = x, .own = own, .own_starts = (int64_t *)(gintptr)own_starts },
+            starts);
     }
     copy_own(x, own);
     return 0;
@@ -205,20 +205,20 @@ CommWork comm_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own
 
 CommWork comm_broadcast(Comm *comm, Tensor x, int root)
 {
-    return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_BROADCAST, .x = x, .peer = root }, NULL);
+    return comm->size == 1 ? 0 : add_collective(comm, (Job){ .kind = JOB_BROADCAST, .x = x, .peer = root }, NULL);
 }
 
 CommWork comm_send(Comm *comm, Tensor x, int to)
 {
     CHECK(to >= 0 && to < comm->size && to != comm->rank, "rank %d of %d sends to %d", comm->rank, comm->size, to);
-    return add(comm, (Job){ .kind = JOB_SEND, .x = x, .peer = to }, NULL);
+    return add_collective(comm, (Job){ .kind = JOB_SEND, .x = x, .peer = to }, NULL);
 }
 
 CommWork comm_receive(Comm *comm, Tensor x, int from)
 {
     CHECK(from >= 0 && from < comm->size && from != comm->rank, "rank %d of %d receives from %d", comm->rank,
           comm->size, from);
-    return add(comm, (Job){ .kind = JOB_RECEIVE, .x = x, .peer = from }, NULL);
+    return add_collective(comm, (Job){ .kind = JOB_RECEIVE, .x = x, .peer = from }, NULL);
 }
 
 void comm_wait(Comm *comm, CommWork work)

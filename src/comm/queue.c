@@ -89,7 +89,7 @@ static void run_job(Comm *comm, const Job *job)
     monitor_leave(&comm->monitor);
 }
 
-static void *work(void *argument)
+static void *work_queue(void *argument)
 {
     CommQueue *queue = argument;
     monitor_enter(&queue->monitor);
@@ -118,7 +118,7 @@ CommQueue *queue_open(Comm *comm)
         queue->jobs[i].own_starts = g_new(int64_t, comm->size + 1);
     }
     monitor_init(&queue->monitor);
-    queue->thread = g_thread_new("comm", work, queue);
+    queue->thread = g_thread_new("comm", work_queue, queue);
     return queue;
 }
 

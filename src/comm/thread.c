@@ -285,7 +285,7 @@ typedef struct RankThread {
     void *context;
 } RankThread;
 
-static void *run_rank(void *argument)
+static void *run_rank_thread(void *argument)
 {
     const RankThread *rank = argument;
     Comm *world = comm_new(&thread_backend, rank->group, rank->rank, rank->group->size, rank->timeout_s);
@@ -306,7 +306,7 @@ void comm_run_threads(int size, double timeout_s, CommRankFn fn, void *context)
     for (int r = 0; r < size; r++) {
         ranks[r] = (RankThread){ group, r, timeout_s, fn, context };
         g_autofree char *name = g_strdup_printf("rank %d", r);
-        threads[r] = g_thread_new(name, run_rank, &ranks[r]);
+        threads[r] = g_thread_new(name, run_rank_thread, &ranks[r]);
     }
     for (int r = 0; r < size; r++)
         g_thread_join(threads[r]);

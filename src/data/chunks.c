@@ -202,8 +202,8 @@ static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
 
 /* Copies tokens [from, from + n) of a document, or up to its end; the separator (EOS) after the document counts as its
  * last token. *copied becomes the number of tokens. */
-static bool read_document(const Chunks *chunks, int64_t document, int64_t from, int64_t n, int32_t *out,
-                          int64_t *copied, GError **error)
+static bool read_from_document(const Chunks *chunks, int64_t document, int64_t from, int64_t n, int32_t *out,
+                               int64_t *copied, GError **error)
 {
     bool separated = chunks->spec.separator >= 0;
     int64_t first, last, left = document_length(chunks, document) - from, text = MIN(n, left - separated);
@@ -222,8 +222,8 @@ static bool read_concatenated(Chunks *chunks, int64_t epoch_number, int64_t begi
     const Epoch *epoch = find_epoch(chunks, epoch_number);
     int64_t done = 0, copied;
     for (int64_t i = find_range(epoch->starts, chunks->n_documents, begin); done < n; i++, done += copied)
-        if (!read_document(chunks, document_at(epoch, i), begin + done - epoch->starts[i], n - done, out + done,
-                           &copied, error))
+        if (!read_from_document(chunks, document_at(epoch, i), begin + done - epoch->starts[i], n - done, out + done,
+                                &copied, error))
             return false;
     return true;
 }
@@ -262,5 +262,5 @@ bool chunks_read(Chunks *chunks, int64_t epoch, int64_t chunk, int32_t *out, GEr
         return read_concatenated(chunks, chunks->spec.in_order ? 0 : epoch, begin, n, out, error);
     }
     int64_t document = chunks_document(chunks, epoch, chunk, &from);
-    return read_document(chunks, document, from, n, out, &copied, error);
+    return read_from_document(chunks, document, from, n, out, &copied, error);
 }

@@ -136,7 +136,7 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
 
 /* Appends the example. Dropout masks depend on a sample index that includes the dataset's number, so that it is unique
  * within a mixture if no dataset has more than 2^LOADER_PART_SHIFT samples. */
-static void add_example(const Loader *loader, int64_t sample, Batch *out)
+static void pack_sample(const Loader *loader, int64_t sample, Batch *out)
 {
     const Example *example = &loader->example;
     int64_t index = loader->first_sample ^ sample;
@@ -148,7 +148,8 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
 }
 
 /* Reads a chunk and the side data that the objective needs. */
-static bool read_text(Loader *loader, int64_t epoch, int64_t chunk, LoaderText *memory, Text *text, GError **error)
+static bool read_chunk_text(Loader *loader, int64_t epoch, int64_t chunk, LoaderText *memory, Text *text,
+                            GError **error)
 {
     int64_t from;
     *text = (Text){ .tokens = memory->tokens, .n = chunks_length(loader->chunks, chunk) };
@@ -180,22 +181,22 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
 
 /* Appends a sample to the batch. sample: its number over all epochs. choice: NULL if the objective draws no decisions
  * in advance. */
-static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t chunk, const Choice *choice, Batch *out,
-                       GError **error)
+static bool apply_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t chunk, const Choice *choice, Batch *out,
+                         GError **error)
 {
     uint64_t sequence = (uint64_t)(loader->static_masks || loader->held_out ? chunk : sample);
     Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), sequence);
     Text texts[2] = { 0 };
-    if (!read_text(loader, epoch, chunk, &loader->texts[0], &texts[0], error))
+    if (!read_chunk_text(loader, epoch, chunk, &loader->texts[0], &texts[0], error))
         return false;
     if (choice && choice->other_tokens > 0) {
         Philox others = philox_open(philox_key(loader->seed, PHILOX_OTHER, 0), sequence);
         int64_t other = draw_other(loader, others, epoch, chunk, choice->other_tokens);
-        if (!read_text(loader, epoch, other, &loader->texts[1], &texts[1], error))
+        if (!read_chunk_text(loader, epoch, other, &loader->texts[1], &texts[1], error))
             return false;
     }
     loader->objective->apply(&loader->config, choice, &rng, texts, &loader->example);
-    add_example(loader, sample, out);
+    pack_sample(loader, sample, out);
     return true;
 }
 
@@ -208,23 +209,23 @@ static bool add_packed_row(Loader *loader, int64_t epoch, uint64_t order, int64_
     for (int64_t i = 0; good && i < row.n; i++) {
         int64_t chunk = row.samples[i];
         Choice choice = loader_choose(loader, chunk);
-        good = add_sample(loader, epoch * n_chunks + chunk, epoch, chunk, &choice, out, error);
+        good = apply_sample(loader, epoch * n_chunks + chunk, epoch, chunk, &choice, out, error);
     }
     return good;
 }
 
-static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
+static bool make_sequence(Loader *loader, int64_t row, Batch *out, GError **error)
 {
     if (loader->mixture) {
         int64_t within;
         int k = mixture_at(loader->mixture, row, &within);
-        return add_row(loader->parts[k], within, out, error);
+        return make_sequence(loader->parts[k], within, out, error);
     }
     int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, at = row % loader->n_rows;
     if (loader->compat) {
         bool good = loader->compat->fill(loader->index, epoch, at, &loader->example, error);
         if (good)
-            add_example(loader, row, out);
+            pack_sample(loader, row, out);
         return good;
     }
     uint64_t order = loader->fixed_order ? 0 : (uint64_t)epoch;
@@ -232,7 +233,7 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         return add_packed_row(loader, epoch, order, at, out, error);
     PhiloxKey key = philox_key(loader_order_seed(loader), PHILOX_SAMPLE_ORDER, 0);
     at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_rows);
-    return add_sample(loader, row, epoch, at, NULL, out, error);
+    return apply_sample(loader, row, epoch, at, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)
@@ -242,7 +243,7 @@ bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **e
     batch_clear(out);
     g_mutex_lock(&loader->mutex);
     for (int64_t i = 0; good && i < n; i++)
-        good = add_row(loader, first + i, out, error);
+        good = make_sequence(loader, first + i, out, error);
     g_mutex_unlock(&loader->mutex);
     return good;
 }

@@ -72,7 +72,7 @@ static size_t counts_bytes(const Mixture *mixture)
 }
 
 /* Divides the weights by their sum, and sets the cache of mixture_at to row 0. */
-static void start(Mixture *mixture)
+static void start_mixture(Mixture *mixture)
 {
     double scale = 1, total = 0;
     for (int places = 0; !find_shares(mixture, scale); places++, scale *= 10)
@@ -104,7 +104,7 @@ Mixture *mixture_parse(const char *text, GError **error)
     for (char **part = parts; good && *part; part++)
         good = add_part(mixture, g_strstrip(*part), alone, error);
     if (good)
-        start(mixture);
+        start_mixture(mixture);
     else
         g_clear_pointer(&mixture, mixture_free);
     return mixture;
@@ -185,14 +185,14 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
         epoch = weigh_by_epochs(mixture, rows);
     else if (rule->weights == MIXTURE_CONCAT_WEIGHTED)
         epoch = weigh_by_smallest(mixture, rows);
-    start(mixture);
+    start_mixture(mixture);
     return epoch;
 }
 
 /* ---- the order ---- */
 
 /* Advances the state by one packed sequence and returns the dataset that provides it. */
-static int step(Mixture *mixture)
+static int step_mixture(Mixture *mixture)
 {
     double rows = (double)MAX(mixture->index, 1), most = -INFINITY;
     int best = 0;
@@ -259,7 +259,7 @@ int mixture_at(Mixture *mixture, int64_t row, int64_t *within)
     }
     approach(mixture, row);
     while (mixture->index <= row)
-        chosen = step(mixture);
+        chosen = step_mixture(mixture);
     *within = mixture->counts[chosen] - 1;
     return chosen;
 }

@@ -39,7 +39,7 @@ static Tensor matrices(const GemmPeak *peak)
 }
 
 /* Returns the FLOPs. */
-static double multiply(const GemmPeak *peak)
+static double multiply_once(const GemmPeak *peak)
 {
     Tensor all = matrices(peak);
     int n = peak->side > SIDE ? GPU_QUEUED : 1;
@@ -75,7 +75,7 @@ void gemm_peak_open(GemmPeak *peak, Device *dev)
     if (peak->memory) {
         peak->bytes = bytes;
         fill_factors(peak);
-        multiply(peak);
+        multiply_once(peak);
     }
     peak->opened = clock_seconds();
 }
@@ -93,10 +93,10 @@ void gemm_peak_measure(GemmPeak *peak, double seconds)
         return;
     device_synchronise(peak->dev); /* earlier work that is queued is no part of the sample */
     double begun = clock_seconds();
-    multiply(peak); /* brings the matrices into the caches */
+    multiply_once(peak); /* brings the matrices into the caches */
     double start = clock_seconds(), flops = 0, passed = 0;
     do {
-        flops += multiply(peak);
+        flops += multiply_once(peak);
         passed = clock_seconds() - start;
     } while (passed < seconds);
     peak->samples[peak->n++ % GEMM_PEAK_SAMPLES] = flops / passed;
@@ -123,7 +123,7 @@ double gemm_peak_turn(GemmPeak *peak, double share)
     return peak->spent - before;
 }
 
-static int rising(const void *a, const void *b)
+static int rising_rates(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -137,7 +137,7 @@ PeakRate gemm_peak_rate(const GemmPeak *peak)
         return (PeakRate){ 0 };
     for (int i = 0; i < n; i++)
         sorted[i] = peak->samples[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, rising);
+    qsort(sorted, (size_t)n, sizeof *sorted, rising_rates);
     return (PeakRate){ .median = sorted[n / 2], .low = sorted[n / 4], .high = sorted[n - 1 - n / 4] };
 }
 

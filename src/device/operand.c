@@ -10,7 +10,7 @@ typedef struct Meaning {
     int64_t d[2];
 } Meaning;
 
-static void check_size(const char *op, const Operand *x, int i, int64_t found, Meaning *letters)
+static void check_letter(const char *op, const Operand *x, int i, int64_t found, Meaning *letters)
 {
     int64_t wanted = x->d[i];
     if (wanted < 0) {
@@ -23,7 +23,7 @@ static void check_size(const char *op, const Operand *x, int i, int64_t found, M
           (long long)tensor_cols(x->t), (long long)found, i == x->rank - 1 ? "columns" : "rows", (long long)wanted);
 }
 
-static void check_shape(const char *op, const Operand *x, Meaning *letters)
+static void check_operand_shape(const char *op, const Operand *x, Meaning *letters)
 {
     Tensor t = x->t;
     if (x->d[0] == ANY) {
@@ -37,7 +37,7 @@ static void check_shape(const char *op, const Operand *x, Meaning *letters)
     }
     CHECK(t.rank == x->rank, "%s: %s has rank %d, not %d", op, x->name, t.rank, x->rank);
     for (int i = 0; i < x->rank; i++)
-        check_size(op, x, i, t.d[i], letters);
+        check_letter(op, x, i, t.d[i], letters);
 }
 
 static const char *dtypes_of(unsigned set)
@@ -111,7 +111,7 @@ void operands_check(const Device *dev, const char *op, const Operand *operands, 
         const Operand *x = &operands[i];
         if (x->optional && !tensor_present(x->t))
             continue;
-        check_shape(op, x, letters);
+        check_operand_shape(op, x, letters);
         check_dtype(dev, op, x, operands, n);
         CHECK(x->t.ld >= tensor_cols(x->t), "%s: %s has %lld columns but rows %lld apart", op, x->name,
               (long long)tensor_cols(x->t), (long long)x->t.ld);

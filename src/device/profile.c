@@ -14,7 +14,7 @@ void profile_clear(Profile *profile)
     *profile = (Profile){ 0 };
 }
 
-static void add_row(Profile *profile, const char *op, double seconds)
+static void add_op_row(Profile *profile, const char *op, double seconds)
 {
     int i = 0;
     while (i < profile->n &&
@@ -30,7 +30,7 @@ static void add_row(Profile *profile, const char *op, double seconds)
     profile->rows[i].calls++;
 }
 
-static ProfileEvent *add_event(Profile *profile)
+static ProfileEvent *add_op_event(Profile *profile)
 {
     if (profile->n_events == profile->capacity) {
         profile->capacity = profile->capacity ? 2 * profile->capacity : 256;
@@ -67,10 +67,10 @@ void profile_add(Device *dev, const char *op, double start, double seconds, cons
                  double flops)
 {
     Profile *profile = dev->profile;
-    add_row(profile, op, seconds);
+    add_op_row(profile, op, seconds);
     if (!profile->keeps_events)
         return;
-    ProfileEvent *event = add_event(profile);
+    ProfileEvent *event = add_op_event(profile);
     *event = (ProfileEvent){ .name = op,
                              .number = -1,
                              .start = start,
@@ -101,7 +101,7 @@ void profile_open_phase(Device *dev, const char *name, int number)
         return;
     CHECK(profile->n_open < PROFILE_DEPTH, "%s: more than %d phases within each other", name, PROFILE_DEPTH);
     device_synchronise(dev); /* earlier work does not belong to the phase */
-    ProfileEvent *event = add_event(profile);
+    ProfileEvent *event = add_op_event(profile);
     *event = (ProfileEvent){ .name = name, .number = number, .is_phase = true, .start = clock_seconds() };
     profile->open[profile->n_open++] = profile->n_events - 1;
 }

@@ -101,7 +101,7 @@ static char *piece_at(Tensor t, int64_t i, int64_t offset)
 }
 
 /* How many numbers from `first` on are transferred at a time: at most CHUNK if they are converted. */
-static int64_t count_of(Pieces pieces, int64_t first, bool cast)
+static int64_t chunk_count(Pieces pieces, int64_t first, bool cast)
 {
     return cast && pieces.length - first > CHUNK ? CHUNK : pieces.length - first;
 }
@@ -113,7 +113,7 @@ void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
     bool cast = to.dtype != dtype;
     for (int64_t i = 0; i < pieces.n; i++)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
-            n = count_of(pieces, first, cast);
+            n = chunk_count(pieces, first, cast);
             const char *at = (const char *)from + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
             if (cast)
                 cast_numbers(numbers, to.dtype, at, dtype, n);
@@ -123,14 +123,14 @@ void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
 }
 
 /* Waits only if it converts. */
-static void read_numbers(Device *dev, void *to, DType dtype, Tensor from)
+static void read_device_numbers(Device *dev, void *to, DType dtype, Tensor from)
 {
     Pieces pieces = pieces_of(from);
     double numbers[CHUNK];
     bool cast = from.dtype != dtype;
     for (int64_t i = 0; i < pieces.n; i++)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
-            n = count_of(pieces, first, cast);
+            n = chunk_count(pieces, first, cast);
             char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
             device_download(dev, cast ? (void *)numbers : at, piece_at(from, i, first),
                             (size_t)n * dtype_bytes(from.dtype));
@@ -143,7 +143,7 @@ static void read_numbers(Device *dev, void *to, DType dtype, Tensor from)
 
 void tensor_read(Device *dev, void *to, DType dtype, Tensor from)
 {
-    read_numbers(dev, to, dtype, from);
+    read_device_numbers(dev, to, dtype, from);
     device_synchronise(dev);
 }
 
@@ -154,7 +154,7 @@ void tensor_upload(Device *dev, Tensor to, const void *from)
 
 void tensor_download(Device *dev, void *to, Tensor from)
 {
-    read_numbers(dev, to, from.dtype, from);
+    read_device_numbers(dev, to, from.dtype, from);
 }
 
 void tensor_write_host(Tensor to, const void *from, DType dtype)

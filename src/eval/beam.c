@@ -129,7 +129,7 @@ static void extend(Hypothesis *to, const Hypothesis *from, int32_t token, double
 }
 
 /* Inserts a hypothesis that ended into the finished ones, if it is better than the worst of them. */
-static void finish(BeamSearch *search, const Hypothesis *live, double logprob)
+static void finish_hypothesis(BeamSearch *search, const Hypothesis *live, double logprob)
 {
     int32_t at = search->options.beams - 1;
     double score = logprob / penalty(search, search->length + 1);
@@ -164,7 +164,7 @@ static bool advance(BeamSearch *search, int64_t n, int32_t *from, int32_t *token
         const Candidate *candidate = &search->candidates[i];
         const Hypothesis *origin = &search->live[candidate->from];
         if (token_list_has(&options->eos, candidate->token)) {
-            finish(search, origin, candidate->logprob);
+            finish_hypothesis(search, origin, candidate->logprob);
         } else if (kept < options->beams) {
             from[kept] = candidate->from;
             tokens[kept] = candidate->token;

@@ -115,7 +115,7 @@ static int64_t largest(const double *x, int64_t n)
 }
 
 /* Index of the largest of n logits; *out receives the probabilities of all, and the log-probability of the largest. */
-static int64_t choose(const float *logits, int64_t n, Answer *out)
+static int64_t choose_class(const float *logits, int64_t n, Answer *out)
 {
     g_autofree double *logs = g_new(double, (gsize)n);
     log_softmax(logs, logits, n, 1);
@@ -175,8 +175,8 @@ static double find_span(const TaskInputs *inputs, int32_t s, const float *logits
     return (double)x[0] + (double)x[1];
 }
 
-static void answer(const Classify *classify, const TaskExample *example, const TaskInputs *inputs, const float *logits,
-                   Answer *out)
+static void answer_example(const Classify *classify, const TaskExample *example, const TaskInputs *inputs,
+                           const float *logits, Answer *out)
 {
     Span best = { .score = -INFINITY };
     double none = INFINITY;
@@ -196,16 +196,16 @@ static void conclude(const Classify *classify, const TaskExample *example, const
         tag(classify, inputs, logits, out);
         break;
     case LABELS_SPAN:
-        answer(classify, example, inputs, logits, out);
+        answer_example(classify, example, inputs, logits, out);
         break;
     case LABELS_CHOICE:
-        out->text = g_strdup_printf("%" G_GINT64_FORMAT, choose(logits, task_inputs_count(inputs), out));
+        out->text = g_strdup_printf("%" G_GINT64_FORMAT, choose_class(logits, task_inputs_count(inputs), out));
         break;
     case LABELS_VALUE:
         out->text = g_strdup_printf("%.9g", (double)logits[0]); /* tells every float from the next */
         break;
     default:
-        out->text = labels_name(model_config(classify->model)->labels, choose(logits, classify->outputs, out));
+        out->text = labels_name(model_config(classify->model)->labels, choose_class(logits, classify->outputs, out));
     }
 }
 

@@ -7,7 +7,7 @@
 
 #define MOST_TOKENS (1 << 16)
 
-static bool check_ids(const Model *model, const int32_t *ids, int64_t n, GError **error)
+static bool check_prompt_ids(const Model *model, const int32_t *ids, int64_t n, GError **error)
 {
     int64_t vocab = model_config(model)->vocab;
     if (n < 1 || n > MOST_TOKENS)
@@ -42,7 +42,7 @@ bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_
 {
     const ModelLoss plain = { 0 };
     int64_t vocab = model_config(model)->vocab;
-    if (!check_ids(model, ids, n, error) || !model_reserve(model, 1, (int32_t)n, 0, &plain, NULL, error))
+    if (!check_prompt_ids(model, ids, n, error) || !model_reserve(model, 1, (int32_t)n, 0, &plain, NULL, error))
         return false;
     g_autofree float *logits = g_try_new(float, (gsize)(n * vocab)), *weights = g_new0(float, (gsize)n);
     if (logits == NULL)

@@ -63,8 +63,8 @@ static int32_t write_step(Decoder *decoder, Writer *writers, int32_t rows, int64
 }
 
 /* Greedy decoding and sampling: each answer on its own. */
-static void write_all(Decoder *decoder, const Model *model, const Prompts *prompts, int64_t first_prompt,
-                      const GenerateOptions *options, Generation *out)
+static void write_answers(Decoder *decoder, const Model *model, const Prompts *prompts, int64_t first_prompt,
+                          const GenerateOptions *options, Generation *out)
 {
     int64_t vocab = model_config(model)->vocab, n_before;
     int32_t rows = prompts->n * options->n;
@@ -162,7 +162,7 @@ static bool generate_alike(Model *model, const Prompts *prompts, int64_t first_p
     if (options->beams > 1)
         search_all(decoder, model, prompts, options, out);
     else
-        write_all(decoder, model, prompts, first_prompt, options, out);
+        write_answers(decoder, model, prompts, first_prompt, options, out);
     decoder_close(decoder);
     return true;
 }

@@ -30,8 +30,8 @@ static bool check_name(const GPtrArray *sets, const char *item, const char *name
     return true;
 }
 
-static bool add_set(GPtrArray *sets, const DataConfig *config, const char *name, const char *prefix,
-                    const Tokenizer *tok, uint64_t seed, GError **error)
+static bool add_heldout_set(GPtrArray *sets, const DataConfig *config, const char *name, const char *prefix,
+                            const Tokenizer *tok, uint64_t seed, GError **error)
 {
     HeldoutSet *set = g_new0(HeldoutSet, 1);
     g_ptr_array_add(sets, set);
@@ -45,7 +45,7 @@ static bool add_set(GPtrArray *sets, const DataConfig *config, const char *name,
 static bool add_split(GPtrArray *sets, const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
 {
     g_autofree char *parts = sources_split_valid(config, error);
-    return parts && (*parts == '\0' || add_set(sets, config, NULL, parts, tok, seed, error));
+    return parts && (*parts == '\0' || add_heldout_set(sets, config, NULL, parts, tok, seed, error));
 }
 
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
@@ -63,7 +63,7 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
         size_t n = sources_valid_name(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
         if (!check_name(sets, text, name, error) ||
-            !add_set(sets, config, name, n > 0 ? text + n + 1 : text, tok, seed, error))
+            !add_heldout_set(sets, config, name, n > 0 ? text + n + 1 : text, tok, seed, error))
             return NULL;
     }
     return g_steal_pointer(&sets);

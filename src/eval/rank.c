@@ -22,7 +22,7 @@ int rank_find(const char *name)
 
 /* ---- labels ---- */
 
-static int by_text(gconstpointer a, gconstpointer b)
+static int by_answer(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -63,7 +63,7 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
                   MOST_LABELS);
         return NULL;
     }
-    g_ptr_array_sort(labels, by_text);
+    g_ptr_array_sort(labels, by_answer);
     g_ptr_array_add(labels, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&labels), false);
 }
@@ -173,7 +173,7 @@ static void score_step(Decoder *decoder, const Ranking *ranking, int64_t vocab, 
     }
 }
 
-static void choose(const Ranking *ranking, const double *logprobs, Answer *out)
+static void choose_answer(const Ranking *ranking, const double *logprobs, Answer *out)
 {
     const guint n = ranking->cu->len - 1;
     guint best = 0;
@@ -205,7 +205,7 @@ static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranki
         if (!isfinite(logprobs[r]))
             return fail_not_finite(model, "a label a log-probability", logprobs[r], error);
     for (int32_t i = 0; i < prompts->n; i++)
-        choose(ranking, logprobs + i * n_labels, &out[i]);
+        choose_answer(ranking, logprobs + i * n_labels, &out[i]);
     return true;
 }
 

@@ -62,7 +62,7 @@ static int64_t nucleus(const Candidate *sorted, int64_t n, double top_p)
     return n;
 }
 
-static int32_t draw(const Candidate *candidates, int64_t n, double uniform)
+static int32_t draw_token(const Candidate *candidates, int64_t n, double uniform)
 {
     double total = 0, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -90,5 +90,5 @@ int32_t sampler_pick(const float *logits, int64_t vocab, const Sampling *samplin
         n = sampling->top_k > 0 ? MIN(sampling->top_k, vocab) : vocab;
         n = nucleus(candidates, n, sampling->top_p);
     }
-    return draw(candidates, n, uniform);
+    return draw_token(candidates, n, uniform);
 }

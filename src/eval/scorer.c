@@ -74,7 +74,7 @@ static void add_continuation(Batch *batch, bool prefixed, const int32_t *inputs,
     batch_add_sequence(batch, &sequence);
 }
 
-static bool check_ids(const char *what, const int32_t *ids, int64_t n, int64_t vocab, GError **error)
+static bool check_scored(const char *what, const int32_t *ids, int64_t n, int64_t vocab, GError **error)
 {
     if (n < 1 || n > MOST_TOKENS)
         return fail_user(error, "%" G_GINT64_FORMAT " tokens of %s: it must be from 1 to %d", n, what, MOST_TOKENS);
@@ -93,7 +93,8 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
                   known = n_ids > 0 ? MIN(n_ids, vocab) : vocab;
     if (model_config(scorer->model)->n_dec == 0)
         return fail_user(error, "a bert cannot compute the probability of a target: it only predicts masked tokens");
-    if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, known, error) ||
+    if (!check_scored("input", inputs, n_inputs, vocab, error) ||
+        !check_scored("target", targets, n_targets, known, error) ||
         !model_config_fits(model_config(scorer->model), n_inputs + n_targets - 1, error) ||
         !make_room(scorer, n_inputs, n_targets, error))
         return false;

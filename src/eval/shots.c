@@ -92,7 +92,7 @@ static bool is_of(const Shot *shot, const char *input, gsize size)
 }
 
 /* Draws the examples of a prompt: the first n of a permutation of all examples, except those with the same input. */
-static bool draw(const Shots *shots, const char *input, const Shot **drawn, GError **error)
+static bool draw_shots(const Shots *shots, const char *input, const Shot **drawn, GError **error)
 {
     const gsize size = strlen(input);
     const uint64_t hash = XXH3_64bits_withSeed(input, size, shots->options.seed);
@@ -109,7 +109,7 @@ static bool draw(const Shots *shots, const char *input, const Shot **drawn, GErr
                      shots->options.n, n);
 }
 
-static char *join(const Shots *shots, const Shot *const *drawn, int64_t n, const char *input)
+static char *join_shots(const Shots *shots, const Shot *const *drawn, int64_t n, const char *input)
 {
     GString *text = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++)
@@ -130,10 +130,10 @@ char *shots_prompt(Shots *shots, const TaskEncoder *encoder, const TaskExample *
     const int64_t room = task_input_room(encoder, n_target), all = shots->options.n;
     g_autofree const Shot **drawn = g_new(const Shot *, all);
     int64_t first = 0;
-    if (!draw(shots, example->input, drawn, error))
+    if (!draw_shots(shots, example->input, drawn, error))
         return NULL;
     for (;; first++) {
-        g_autofree char *text = join(shots, drawn + first, all - first, example->input);
+        g_autofree char *text = join_shots(shots, drawn + first, all - first, example->input);
         const int64_t tokens = first == all ? 0 : count_tokens(encoder, text, error);
         if (tokens < 0)
             return NULL;

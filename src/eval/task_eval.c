@@ -17,7 +17,7 @@ struct TaskEval {
     GPtrArray *answers; /* char *: those of the last run, in the order of the examples */
 };
 
-static void free_example(gpointer example)
+static void free_eval_example(gpointer example)
 {
     task_example_clear(example);
     g_free(example);
@@ -27,7 +27,7 @@ static void free_example(gpointer example)
 
 /* The n examples with the smallest keys are evaluated. Examples of a group (the answers to one question) share a key.
  */
-static uint64_t key_of(const TaskExample *example, int64_t index)
+static uint64_t example_key(const TaskExample *example, int64_t index)
 {
     return example->group ? XXH3_64bits_withSeed(example->group, strlen(example->group), CHOICE_SEED)
                           : XXH3_64bits_withSeed(&index, sizeof index, CHOICE_SEED);
@@ -61,7 +61,7 @@ static bool each_example(TaskEval *eval, const TaskFile *file, ExampleFn take, v
 static bool add_key(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *keys,
                     GError **error)
 {
-    uint64_t key = key_of(example, index);
+    uint64_t key = example_key(example, index);
     g_array_append_val((GArray *)keys, key);
     task_example_clear(example);
     (void)eval, (void)record, (void)error;
@@ -89,10 +89,10 @@ static void hash_text(TaskEval *eval, const char *text)
 }
 
 /* Encodes an example unless its key is above the limit, or its right answer is not known. */
-static bool add_example(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *limit,
-                        GError **error)
+static bool eval_example(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *limit,
+                         GError **error)
 {
-    if (key_of(example, index) > *(const uint64_t *)limit || !example->known) {
+    if (example_key(example, index) > *(const uint64_t *)limit || !example->known) {
         task_example_clear(example);
         return true;
     }
@@ -113,9 +113,9 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
     uint64_t limit;
     *eval = (TaskEval){ .encoder = *encoder,
                         .batch = answer_batch_new(),
-                        .examples = g_ptr_array_new_with_free_func(free_example),
+                        .examples = g_ptr_array_new_with_free_func(free_eval_example),
                         .answers = g_ptr_array_new_with_free_func(g_free) };
-    if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, add_example, &limit, error) &&
+    if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, eval_example, &limit, error) &&
         eval->examples->len > 0)
         return eval;
     task_eval_close(eval);
@@ -200,7 +200,7 @@ static bool answer_part(TaskEval *eval, Model *model, int rank, int size, bool (
 }
 
 /* The answers of all ranks: those of rank r begin at byte r * *bytes of the result. g_free. */
-static char *gather(Comm *ranks, const GString *own, size_t *bytes)
+static char *gather_answers(Comm *ranks, const GString *own, size_t *bytes)
 {
     *bytes = (size_t)comm_max(ranks, (int64_t)own->len);
     char *all = g_malloc0(MAX(*bytes, 1) * (size_t)comm_size(ranks));
@@ -235,7 +235,7 @@ bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void)
     if (!comm_agree(ranks, good, error))
         return false;
     size_t bytes;
-    g_autofree char *all = gather(ranks, texts, &bytes);
+    g_autofree char *all = gather_answers(ranks, texts, &bytes);
     if (!comm_check(ranks, error))
         return false;
     TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);

@@ -133,7 +133,7 @@ json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, c
                      "group", example->group, "scores", score_settings(scores));
 }
 
-static bool fail_unknown(const char *name, GError **error)
+static bool fail_unknown_score(const char *name, GError **error)
 {
     return fail_user(error, "task.scores: no score is called \"%s\"; `loam scores --list` lists them", name);
 }
@@ -143,7 +143,7 @@ bool task_scores_check(const Task *task, GError **error)
     g_auto(GStrv) names = g_strsplit(task->scores, ",", -1);
     for (char **name = names; *name; name++)
         if (!score_find(*name))
-            return fail_unknown(*name, error);
+            return fail_unknown_score(*name, error);
     return true;
 }
 
@@ -169,7 +169,7 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
         const ScoreKind *kind = score_find(*name);
         ScoreResult result;
         if (!kind)
-            return fail_unknown(*name, error);
+            return fail_unknown_score(*name, error);
         if (!score_compute(&result, kind, &in, &options, error))
             return fail_context(error, "%s", *name);
         bool good = take(kind, &result, context, error);

@@ -54,7 +54,7 @@ static GByteArray *event_new(int64_t step)
     return event;
 }
 
-static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
+static bool take_event_varint(const guint8 **at, const guint8 *end, uint64_t *value)
 {
     *value = 0;
     for (int shift = 0; *at < end && shift < 64; shift += 7) {
@@ -77,17 +77,17 @@ typedef struct Field {
 static bool take_field(const guint8 **at, const guint8 *end, Field *field)
 {
     uint64_t tag, skip = 0;
-    if (!take_varint(at, end, &tag))
+    if (!take_event_varint(at, end, &tag))
         return false;
     *field = (Field){ .number = tag >> 3 };
     switch (tag & 7) {
     case 0:
-        return take_varint(at, end, &field->value);
+        return take_event_varint(at, end, &field->value);
     case 1:
         skip = 8;
         break;
     case 2:
-        if (!take_varint(at, end, &skip))
+        if (!take_event_varint(at, end, &skip))
             return false;
         field->data = *at;
         break;
@@ -115,7 +115,7 @@ static bool find_field(const guint8 *at, size_t bytes, uint64_t number, Field *f
 }
 
 /* Event.step; protobuf leaves a step of 0 out. */
-static int64_t step_of(const guint8 *event, size_t bytes)
+static int64_t event_step(const guint8 *event, size_t bytes)
 {
     Field step;
     return find_field(event, bytes, 2, &step) && !step.data ? (int64_t)step.value : 0;
@@ -275,7 +275,7 @@ static bool cut_file(const char *path, int64_t step, int64_t samples, GError **e
     while (at < bytes && (payload = payload_bytes(file + at, bytes - at)) >= 0) {
         size_t record = (size_t)payload + RECORD_OVERHEAD;
         const guint8 *event = file + at + 12;
-        if (step_of(event, (size_t)payload) <= (is_by_samples(event, (size_t)payload) ? samples : step))
+        if (event_step(event, (size_t)payload) <= (is_by_samples(event, (size_t)payload) ? samples : step))
             g_byte_array_append(kept, file + at, (guint)record);
         at += record;
     }

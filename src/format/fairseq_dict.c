@@ -72,7 +72,7 @@ static GHashTable *new_seen(void)
 }
 
 /* "SYMBOL COUNT" or "SYMBOL COUNT #fairseq:overwrite"; a symbol may contain spaces. The line is modified. */
-static bool add_line(FairseqDict *dict, GHashTable *seen, char *line, GError **error)
+static bool add_dict_line(FairseqDict *dict, GHashTable *seen, char *line, GError **error)
 {
     bool overwrite = g_str_has_suffix(line, OVERWRITE);
     if (overwrite)
@@ -110,7 +110,7 @@ FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes
         end = line + strcspn(line, "\n");
         if (*end == '\n')
             *end++ = 0;
-        if (!add_line(dict, seen, line, error)) {
+        if (!add_dict_line(dict, seen, line, error)) {
             fail_context(error, "%s:%d", path, number);
             return NULL;
         }

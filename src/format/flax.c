@@ -33,7 +33,7 @@ static bool fail_short(const Reader *reader, GError **error)
 }
 
 /* The next bytes of the file; NULL with an error if there are fewer. */
-static const unsigned char *take(Reader *reader, uint64_t bytes, GError **error)
+static const unsigned char *take_bytes(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *p = reader->at;
     if (bytes > (uint64_t)(reader->end - p)) {
@@ -47,7 +47,7 @@ static const unsigned char *take(Reader *reader, uint64_t bytes, GError **error)
 /* A number of 1, 2, 4 or 8 bytes, the highest byte first. */
 static bool take_big_endian(Reader *reader, int bytes, uint64_t *out, GError **error)
 {
-    const unsigned char *p = take(reader, (uint64_t)bytes, error);
+    const unsigned char *p = take_bytes(reader, (uint64_t)bytes, error);
     *out = 0;
     if (p == NULL)
         return false;
@@ -75,7 +75,7 @@ static const struct {
 
 static bool read_value(Reader *reader, Value *value, GError **error)
 {
-    const unsigned char *first = take(reader, 1, error);
+    const unsigned char *first = take_bytes(reader, 1, error);
     *value = (Value){ .kind = VALUE_SCALAR };
     if (first == NULL)
         return false;
@@ -100,7 +100,7 @@ static bool read_value(Reader *reader, Value *value, GError **error)
             return false;
     }
     if (value->kind == VALUE_EXTENSION) {
-        const unsigned char *type = take(reader, 1, error);
+        const unsigned char *type = take_bytes(reader, 1, error);
         if (type == NULL)
             return false;
         value->type = (signed char)*type;
@@ -126,7 +126,7 @@ static const char *dtype_of(const unsigned char *name, uint64_t bytes)
     return NULL;
 }
 
-static bool read_shape(Reader *reader, FileTensor *array, uint64_t *count, GError **error)
+static bool read_flax_shape(Reader *reader, FileTensor *array, uint64_t *count, GError **error)
 {
     Value value;
     *count = 1;
@@ -155,14 +155,14 @@ static bool read_array(Reader *reader, FileTensor *array, GError **error)
         return false;
     if (value.n != 3)
         return fail_user(error, "%s is not an array of numpy's", reader->path->str);
-    if (!read_shape(reader, array, &count, error) || !read_kind(reader, VALUE_TEXT, "type", &value, error) ||
-        !(p = take(reader, value.n, error)))
+    if (!read_flax_shape(reader, array, &count, error) || !read_kind(reader, VALUE_TEXT, "type", &value, error) ||
+        !(p = take_bytes(reader, value.n, error)))
         return false;
     array->dtype = dtype_of(p, value.n);
     if (array->dtype == NULL)
         return fail_user(error, "%s is of type %.*s, which cannot be read", reader->path->str, (int)MIN(value.n, 32),
                          p);
-    if (!read_kind(reader, VALUE_BINARY, "data", &value, error) || !(p = take(reader, value.n, error)))
+    if (!read_kind(reader, VALUE_BINARY, "data", &value, error) || !(p = take_bytes(reader, value.n, error)))
         return false;
     uint64_t width = (uint64_t)safetensors_dtype(array->dtype)->bits / 8, want;
     if (__builtin_mul_overflow(count, width, &want) || value.n != want)
@@ -182,7 +182,7 @@ static bool count_leaf(Reader *reader, GError **error)
 static bool add_array(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *start, *end = reader->end;
-    if (!count_leaf(reader, error) || !(start = take(reader, bytes, error)))
+    if (!count_leaf(reader, error) || !(start = take_bytes(reader, bytes, error)))
         return false;
     const unsigned char *after = reader->at;
     FileTensor array = { .name = reader->path->str };
@@ -205,7 +205,7 @@ static bool read_pair(Reader *reader, GError **error)
     Value key;
     const unsigned char *text;
     size_t before = reader->path->len;
-    if (!read_kind(reader, VALUE_TEXT, "key", &key, error) || !(text = take(reader, key.n, error)))
+    if (!read_kind(reader, VALUE_TEXT, "key", &key, error) || !(text = take_bytes(reader, key.n, error)))
         return false;
     if (before + 1 + key.n > MAX_NAME_BYTES)
         return fail_user(error, "a name is longer than %d bytes", MAX_NAME_BYTES);
@@ -245,7 +245,7 @@ static bool read_tree(Reader *reader, GError **error)
     g_hash_table_add(reader->others, g_strdup(reader->path->str));
     if (value.kind == VALUE_ARRAY)
         return read_many(reader, value.n, false, error);
-    return value.kind == VALUE_SCALAR || take(reader, value.n, error) != NULL;
+    return value.kind == VALUE_SCALAR || take_bytes(reader, value.n, error) != NULL;
 }
 
 static bool read_whole(Reader *reader, GError **error)

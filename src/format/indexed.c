@@ -146,7 +146,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
     }                                                                                                                  \
     break;
 
-static void widen(int dtype, const char *p, int64_t n, int32_t *out)
+static void widen_ids(int dtype, const char *p, int64_t n, int32_t *out)
 {
     switch (dtype) {
     case 1:
@@ -202,7 +202,7 @@ bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n,
         take = MIN(n - done, most);
         if (!read_bin(set, at, (size_t)take * view->token_bytes, stored, error))
             return false;
-        widen(view->dtype, stored, take, out + done);
+        widen_ids(view->dtype, stored, take, out + done);
     }
     for (int64_t i = 0; view->plus_one && i < n; i++)
         out[i] = out[i] > INT32_MIN ? out[i] - 1 : -1;

@@ -50,7 +50,7 @@ static bool read_dtype(IndexView *view, uint64_t code, uint64_t last, GError **e
     return true;
 }
 
-static bool check_size(uint64_t want, size_t bytes, uint64_t sequences, uint64_t entries, GError **error)
+static bool check_index_size(uint64_t want, size_t bytes, uint64_t sequences, uint64_t entries, GError **error)
 {
     if (bytes < want)
         return fail_user(error,
@@ -93,7 +93,7 @@ static bool read_mapped(IndexView *view, const char *idx, size_t bytes, GError *
         return false;
     uint64_t entries = fairseq ? sequences + 1 : load_u64(idx + 26);
     if (!fairseq && (!check_counts(sequences, entries, error) ||
-                     !check_size(HEADER_BYTES + 12 * sequences + 8 * entries, bytes, sequences, entries, error)))
+                     !check_index_size(HEADER_BYTES + 12 * sequences + 8 * entries, bytes, sequences, entries, error)))
         return false;
     view->form = fairseq ? INDEXED_FAIRSEQ : INDEXED_MEGATRON;
     view->n_sequences = (int64_t)sequences;
@@ -137,7 +137,7 @@ static bool read_legacy(IndexView *view, const char *idx, size_t bytes, GError *
         return fail_user(error, "%" G_GUINT64_FORMAT " sizes for %" G_GUINT64_FORMAT " sequences: not one dimension",
                          sizes, sequences);
     uint64_t header = fairseq ? LEGACY_FAIRSEQ_BYTES : LEGACY_BYTES, arrays = 24 * sequences + 16;
-    if (!check_size(header + arrays + (fairseq ? 0 : 8 * entries), bytes, sequences, entries, error))
+    if (!check_index_size(header + arrays + (fairseq ? 0 : 8 * entries), bytes, sequences, entries, error))
         return false;
     view->form = fairseq ? INDEXED_LEGACY_FAIRSEQ : INDEXED_LEGACY;
     view->n_sequences = (int64_t)sequences;

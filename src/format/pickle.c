@@ -461,7 +461,7 @@ static const Opcode opcodes[] = {
 
 /* ---- the stream of opcodes ---- */
 
-static bool take(Reader *reader, uint64_t bytes, const unsigned char **p, GError **error)
+static bool take_pickled(Reader *reader, uint64_t bytes, const unsigned char **p, GError **error)
 {
     *p = reader->at;
     if (bytes > (uint64_t)(reader->end - reader->at))
@@ -473,7 +473,7 @@ static bool take(Reader *reader, uint64_t bytes, const unsigned char **p, GError
 static bool take_number(Reader *reader, int width, uint64_t *number, GError **error)
 {
     const unsigned char *p;
-    if (!take(reader, (uint64_t)width, &p, error))
+    if (!take_pickled(reader, (uint64_t)width, &p, error))
         return false;
     *number = 0;
     for (int i = width; i-- > 0;)
@@ -485,7 +485,7 @@ static bool take_real(Reader *reader, double *real, GError **error)
 {
     const unsigned char *p;
     uint64_t bits = 0;
-    if (!take(reader, sizeof bits, &p, error))
+    if (!take_pickled(reader, sizeof bits, &p, error))
         return false;
     for (size_t i = 0; i < sizeof bits; i++)
         bits = bits << 8 | p[i];
@@ -520,17 +520,18 @@ static bool take_argument(Reader *reader, const Opcode *opcode, Argument *argume
     case SIZED:
         break;
     }
-    if (!take_number(reader, opcode->width, &argument->number, error) || !take(reader, argument->number, &p, error))
+    if (!take_number(reader, opcode->width, &argument->number, error) ||
+        !take_pickled(reader, argument->number, &p, error))
         return false;
     argument->text = (const char *)p;
     argument->bytes = argument->number;
     return true;
 }
 
-static bool step(Reader *reader, GError **error)
+static bool run_opcode(Reader *reader, GError **error)
 {
     const unsigned char *code;
-    if (!take(reader, 1, &code, error))
+    if (!take_pickled(reader, 1, &code, error))
         return false;
     const Opcode *opcode = reader->opcodes[*code];
     Argument argument = { 0 };
@@ -543,7 +544,7 @@ static bool read_all(Reader *reader, GError **error)
 {
     while (!reader->stopped) {
         size_t offset = (size_t)(reader->at - reader->start);
-        if (!step(reader, error))
+        if (!run_opcode(reader, error))
             return fail_context(error, "byte %zu of its pickle", offset);
         if (reader->pickle->values->len > MAX_VALUES)
             return fail_user(error, "its pickle has more than %d values", MAX_VALUES);

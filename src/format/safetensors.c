@@ -27,7 +27,7 @@ static bool read_metadata(TensorFile *file, Json *metadata, GError **error)
 }
 
 /* Fills `shape` and `rank`; *elements is their product. */
-static bool read_shape(FileTensor *tensor, const Json *shape, int64_t *elements, GError **error)
+static bool read_safe_shape(FileTensor *tensor, const Json *shape, int64_t *elements, GError **error)
 {
     if (!json_is_array(shape))
         return fail_user(error, "shape is not a list of whole numbers");
@@ -71,7 +71,7 @@ static bool read_tensor(FileTensor *tensor, const Json *entry, const char *data,
         return fail_user(error, "dtype %s is unknown", dtype_name ? dtype_name : "(missing)");
     tensor->dtype = dtype->name;
     int64_t elements = 0;
-    if (!read_shape(tensor, json_object_get(entry, "shape"), &elements, error))
+    if (!read_safe_shape(tensor, json_object_get(entry, "shape"), &elements, error))
         return false;
     const Json *offsets = json_object_get(entry, "data_offsets");
     const Json *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -166,7 +166,7 @@ static size_t leading_blanks(const char *text, size_t bytes)
     return n;
 }
 
-static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+static bool read_shard(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     tensor_file_own(file, g_mapped_file_get_bytes(map));
     const char *start = g_mapped_file_get_contents(map);
@@ -199,7 +199,7 @@ bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GE
     GMappedFile *map = map_file(path, error);
     if (map == NULL)
         return false;
-    bool done = read_file(file, map, shard, error) || fail_context(error, "%s", path);
+    bool done = read_shard(file, map, shard, error) || fail_context(error, "%s", path);
     g_mapped_file_unref(map);
     return done;
 }
@@ -213,5 +213,5 @@ TensorFile *safetensors_open(const char *path, GError **error)
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error)
 {
     g_autoptr(TensorFile) file = tensor_file_new();
-    return read_file(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+    return read_shard(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }

@@ -169,7 +169,7 @@ static GString *header_text(const SafeWriter *writer, guint first, guint last)
 }
 
 /* Sets the stored type of F32 tensors, and sorts all tensors. */
-static void settle(SafeWriter *writer)
+static void settle_types(SafeWriter *writer)
 {
     for (guint i = 0; writer->store_as && i < writer->declared->len; i++) {
         Declared *declared = &g_array_index(writer->declared, Declared, i);
@@ -184,7 +184,7 @@ static void settle(SafeWriter *writer)
         qsort(writer->declared->data, writer->declared->len, sizeof(Declared), by_alignment);
 }
 
-static bool fits(const float *values, int64_t n, const Declared *declared, GError **error)
+static bool fits_declared(const float *values, int64_t n, const Declared *declared, GError **error)
 {
     for (int64_t i = 0; i < n; i++)
         if (isfinite(values[i]) && fabsf(values[i]) >= 65520)
@@ -194,7 +194,7 @@ static bool fits(const float *values, int64_t n, const Declared *declared, GErro
 }
 
 /* Appends to the file and to its checksum. */
-static bool put(SafeWriter *writer, IoFile *file, const void *data, size_t bytes, GError **error)
+static bool put_summed(SafeWriter *writer, IoFile *file, const void *data, size_t bytes, GError **error)
 {
     if (bytes > 0)
         XXH3_64bits_update(writer->hash, data, bytes);
@@ -217,10 +217,10 @@ static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *decl
     CHECK(width == sizeof *chunk, "%s", declared->dtype->name);
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t m = MIN(CHUNK, n - at);
-        if (strcmp(declared->dtype->name, "F16") == 0 && !fits(values + at, m, declared, error))
+        if (strcmp(declared->dtype->name, "F16") == 0 && !fits_declared(values + at, m, declared, error))
             return false;
         declared->dtype->from_f32(chunk, values + at, m);
-        if (!put(writer, file, chunk, (size_t)m * width, error))
+        if (!put_summed(writer, file, chunk, (size_t)m * width, error))
             return false;
     }
     return true;
@@ -232,7 +232,7 @@ static bool write_elements(SafeWriter *writer, IoFile *file, const Declared *dec
 {
     return declared->rounded ? write_rounded(writer, file, declared, data,
                                              (int64_t)(bytes * 8 / (size_t)declared->dtype->bits), error)
-                             : put(writer, file, data, bytes, error);
+                             : put_summed(writer, file, data, bytes, error);
 }
 
 static bool write_tensor(SafeWriter *writer, IoFile *file, const Declared *declared, GError **error)
@@ -262,7 +262,7 @@ static bool write_file(SafeWriter *writer, guint first, guint last, const char *
     XXH3_64bits_reset(writer->hash);
     writer->bytes = 0;
     GString *header = header_text(writer, first, last);
-    bool ok = put(writer, file, header->str, header->len, error);
+    bool ok = put_summed(writer, file, header->str, header->len, error);
     g_string_free(header, TRUE);
     for (guint i = first; ok && i < last; i++)
         ok = write_tensor(writer, file, &g_array_index(writer->declared, Declared, i), error);
@@ -275,7 +275,7 @@ static bool write_file(SafeWriter *writer, guint first, guint last, const char *
 
 bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error)
 {
-    settle(writer);
+    settle_types(writer);
     return write_file(writer, 0, writer->declared->len, path, error);
 }
 
@@ -311,7 +311,7 @@ static bool write_index(Json *weight_map, int64_t total_bytes, const char *folde
 
 bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error)
 {
-    settle(writer);
+    settle_types(writer);
     g_autoptr(GArray) cuts = cut_shards(writer, shard_bytes);
     g_autoptr(Json) weight_map = json_object();
     guint n = cuts->len - 1;

@@ -15,7 +15,7 @@ bool shard_holds(const Shard *shard, const char *tensor)
            g_strcmp0(json_string_value(json_object_get(shard->weight_map, tensor)), shard->name) == 0;
 }
 
-static int by_text(const void *a, const void *b)
+static int by_shard_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -36,7 +36,7 @@ static bool list_shards(Json *weight_map, GPtrArray *shards, GError **error)
         if (g_hash_table_add(seen, shard))
             g_ptr_array_add(shards, shard);
     }
-    g_ptr_array_sort(shards, by_text);
+    g_ptr_array_sort(shards, by_shard_name);
     return true;
 }
 

@@ -53,7 +53,7 @@ static bool is_negated(const PickleValue *arguments)
 }
 
 /* A tuple of up to FILE_TENSOR_MAX_RANK whole numbers from 0; returns how many; -1 if it is no such tuple. */
-static int read_numbers(const PickleValue *tuple, int64_t *numbers)
+static int read_tuple(const PickleValue *tuple, int64_t *numbers)
 {
     if (tuple == NULL || tuple->type != PICKLE_TUPLE || pickle_items(tuple) > FILE_TENSOR_MAX_RANK)
         return -1;
@@ -75,7 +75,7 @@ typedef struct Layout {
 } Layout;
 
 /* Counts the elements, and checks that all of them are within a storage of `bytes` bytes. */
-static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GError **error)
+static bool measure_strides(Layout *layout, const FileTensor *tensor, size_t bytes, GError **error)
 {
     int64_t last = layout->first, n = 1, n_bytes;
     bool fits = layout->first >= 0;
@@ -95,7 +95,7 @@ static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GErr
 }
 
 /* Copies the elements in row-major order. */
-static void gather(char *out, const char *storage, const Layout *layout, const FileTensor *tensor)
+static void gather_elements(char *out, const char *storage, const Layout *layout, const FileTensor *tensor)
 {
     int64_t index[FILE_TENSOR_MAX_RANK] = { 0 }, at = layout->first;
     for (int64_t n = 0; n < layout->n_elements; n++) {
@@ -117,7 +117,7 @@ static void own(Walk *walk, GBytes *memory)
 }
 
 /* Points tensor->data at the elements: in the storage if they are in row-major order there, otherwise in a copy. */
-static bool place(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *storage, GError **error)
+static bool place_tensor(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *storage, GError **error)
 {
     const char *data = g_bytes_get_data(storage, NULL);
     tensor->bytes = (size_t)layout->n_elements * layout->size;
@@ -130,7 +130,7 @@ static bool place(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *
         return fail_user(error, "tensor %s has more elements than the file", tensor->name);
     walk->left -= tensor->bytes;
     char *copy = g_malloc(tensor->bytes);
-    gather(copy, data, layout, tensor);
+    gather_elements(copy, data, layout, tensor);
     tensor_file_own(walk->file, g_bytes_new_take(copy, tensor->bytes));
     tensor->data = copy;
     return true;
@@ -143,9 +143,9 @@ static bool add_tensor(Walk *walk, const PickleValue *arguments, GError **error)
     TorchStorage storage;
     const PickleValue *source = pickle_item(arguments, 0), *first = pickle_item(arguments, 1);
     const PickleValue *dtype = pickle_item(arguments, 6); /* of _rebuild_tensor_v3 */
-    tensor.rank = read_numbers(pickle_item(arguments, 2), tensor.shape);
+    tensor.rank = read_tuple(pickle_item(arguments, 2), tensor.shape);
     if (source == NULL || source->type != PICKLE_PERSISTENT || first == NULL || first->type != PICKLE_INT ||
-        tensor.rank < 0 || read_numbers(pickle_item(arguments, 3), layout.strides) != tensor.rank)
+        tensor.rank < 0 || read_tuple(pickle_item(arguments, 3), layout.strides) != tensor.rank)
         return fail_user(error, "tensor %s is not of the form that torch.save writes", tensor.name);
     if (!shard_holds(walk->shard, tensor.name))
         return true;
@@ -159,8 +159,8 @@ static bool add_tensor(Walk *walk, const PickleValue *arguments, GError **error)
     layout.size = (size_t)safetensors_dtype(tensor.dtype)->bits / 8;
     if (__builtin_add_overflow(storage.first, first->integer, &layout.first))
         layout.first = -1;
-    if (!measure(&layout, &tensor, g_bytes_get_size(storage.memory), error) ||
-        !place(walk, &tensor, &layout, storage.memory, error))
+    if (!measure_strides(&layout, &tensor, g_bytes_get_size(storage.memory), error) ||
+        !place_tensor(walk, &tensor, &layout, storage.memory, error))
         return false;
     if (tensor_file_count(walk->file) == MAX_TENSORS)
         return fail_user(error, "it has more than %d tensors", MAX_TENSORS);
@@ -264,7 +264,7 @@ static bool visit(Walk *walk, const PickleValue *value, GError **error)
     return ok;
 }
 
-static bool read_map(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+static bool read_torch_map(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(map);
     g_autoptr(TorchStorages) storages = torch_storages_open(bytes, error);
@@ -287,7 +287,7 @@ bool torch_read(TensorFile *file, const char *path, const Shard *shard, GError *
     GMappedFile *map = map_file(path, error);
     if (map == NULL)
         return false;
-    bool done = read_map(file, map, shard, error) || fail_context(error, "%s", path);
+    bool done = read_torch_map(file, map, shard, error) || fail_context(error, "%s", path);
     g_mapped_file_unref(map);
     return done;
 }

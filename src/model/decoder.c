@@ -208,7 +208,7 @@ static StageMessage run_encoder(Decoder *d, const ModelStage *stage)
 }
 
 /* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
-static void encode(Decoder *d, const ModelStage *stage)
+static void encode_prompts(Decoder *d, const ModelStage *stage)
 {
     Model *model = d->model;
     const StackPass pass = pass_through(d, stage);
@@ -350,7 +350,7 @@ static void begin(Decoder *d)
     size_t mark = arena_mark(d->work->save);
     for (const ModelStage *stage = stages; stage < end; stage++)
         if (model->config.n_enc > 0)
-            encode(d, stage);
+            encode_prompts(d, stage);
         else if (d->prompts.max_tokens > 0)
             prefill(d, stage);
     arena_reset(d->work->save, mark);
@@ -414,7 +414,7 @@ static void run_blocks(void *data)
 /* Runs a step through a stage; in the last one, reads what the step asks for. k: number of most likely tokens; 0 means
  * all logits. The blocks of two steps are the same operations if their keys.max_len is the same: all memory of a step
  * is taken in the same order. */
-static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
+static void run_decoder_step(Decoder *d, const ModelStage *stage, int32_t k)
 {
     Model *model = d->model;
     const int64_t n = d->step_stream.max_tokens, width = model->config.width;
@@ -437,8 +437,8 @@ static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
     arena_reset(scratch, scratch_mark);
 }
 
-/* Runs a step; a rank without blocks of the decoder only waits for what it finds. k: as in run_step. */
-static void step(Decoder *d, int32_t k)
+/* Runs a step; a rank without blocks of the decoder only waits for what it finds. k: as in run_decoder_step. */
+static void step_decoder(Decoder *d, int32_t k)
 {
     Model *model = d->model;
     const size_t n = (size_t)d->step_stream.max_tokens, top = n * (size_t)k;
@@ -446,7 +446,7 @@ static void step(Decoder *d, int32_t k)
     upload_step(d);
     for (const ModelStage *stage = model->stages; stage < model->stages + model->ranges.n; stage++)
         if (stack_blocks(&stage->decoder) > 0)
-            run_step(d, stage, k);
+            run_decoder_step(d, stage, k);
     if (k > 0) {
         pipeline_share(model, d->top_ids, top * sizeof *d->top_ids);
         pipeline_share(model, d->top_logits, top * sizeof *d->top_logits);
@@ -457,7 +457,7 @@ static void step(Decoder *d, int32_t k)
 }
 
 /* Measures, on the null device, the memory for the prompts, the last step and a reordering. */
-static void measure(Decoder *dry)
+static void measure_decoder(Decoder *dry)
 {
     int32_t n = dry->step_stream.max_tokens, n_each = n / dry->step_stream.n_seq;
     g_autofree int32_t *from = g_new(int32_t, n);
@@ -466,19 +466,19 @@ static void measure(Decoder *dry)
     begin(dry);
     for (int32_t i = 0; i < 2; i++) {
         dry->t = dry->max_tokens - 1;
-        step(dry, i * most_top(dry));
+        step_decoder(dry, i * most_top(dry));
     }
     decoder_reorder(dry, from);
 }
 
 /* Measures the memory by a dry run and allocates it. */
-static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
+static bool reserve_decoder(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
     Model *dry_model = model_open_dry(model, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
-    measure(dry);
+    measure_decoder(dry);
     bool ok = workspace_grow(d->work, model->dev, dry->work, error);
     decoder_close(dry);
     model_close_dry(dry_model, model);
@@ -536,7 +536,7 @@ bool decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens, 
     if (!check_request(&dry->config, &prompts, 1, max_tokens, error))
         return false;
     Decoder *decoder = decoder_new(dry, &prompts, 1, max_tokens);
-    measure(decoder);
+    measure_decoder(decoder);
     decoder_close(decoder);
     return true;
 }
@@ -547,7 +547,7 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     if (!check_request(&model->config, prompts, n_each, max_tokens, error))
         return NULL;
     Decoder *d = decoder_new(model, prompts, n_each, (int32_t)max_tokens);
-    if (!reserve(d, prompts, n_each, error)) {
+    if (!reserve_decoder(d, prompts, n_each, error)) {
         decoder_close(d);
         return NULL;
     }
@@ -564,7 +564,7 @@ static void feed(Decoder *d, const int32_t *tokens)
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
     feed(decoder, tokens);
-    step(decoder, 0);
+    step_decoder(decoder, 0);
     return decoder->logits;
 }
 
@@ -572,7 +572,7 @@ TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k)
 {
     CHECK(k >= 1 && k <= most_top(decoder), "%d of at most %d tokens", k, most_top(decoder));
     feed(decoder, tokens);
-    step(decoder, k);
+    step_decoder(decoder, k);
     return (TopTokens){ k, decoder->top_ids, decoder->top_logits, decoder->log_sums };
 }
 

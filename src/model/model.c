@@ -318,7 +318,7 @@ void model_classify(Model *model, const Batch *batch, float *logits)
 }
 
 /* Copies the rows of x (N,C) to the host, except those of memory tokens. */
-static void read_text(const Ctx *cx, float *hidden, Tensor x)
+static void read_hidden(const Ctx *cx, float *hidden, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);
 
@@ -339,7 +339,7 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     const Ctx *cx = &slot->encoder.cx;
 
     Tensor x = stack_fwd(&slot->encoder, NO_TENSOR);
-    read_text(cx, hidden, x);
+    read_hidden(cx, hidden, x);
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(cx->scratch, cx->precision.compute, batch->enc.n_seq, x.d[1], "pooled");

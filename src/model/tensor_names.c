@@ -10,7 +10,7 @@
 #define MOST_LISTED 4         /* largest number of unexpected tensors that a message names */
 
 /* Whether a name matches a pattern with # and *; appends the texts that these match to `words`. */
-static bool fits(const char *pattern, const char *name, GPtrArray *words)
+static bool fits_pattern(const char *pattern, const char *name, GPtrArray *words)
 {
     g_ptr_array_set_size(words, 0);
     for (; *pattern; pattern++) {
@@ -74,7 +74,7 @@ const TensorName *tensor_name_of(const TensorNames *names, const char *ours, cha
 
     for (int i = 0; i < 2; i++)
         for (const TensorName *name = lists[i]; name && name->ours; name++)
-            if (fits(name->ours, ours, words)) {
+            if (fits_pattern(name->ours, ours, words)) {
                 *theirs = filled(i == 0 ? names->prefix : "", name->theirs, words);
                 return name;
             }
@@ -102,7 +102,7 @@ static bool is_ignored(const TensorNames *names, const char *theirs)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     for (const char *const *pattern = names->ignored; pattern && *pattern; pattern++)
-        if (fits(*pattern, theirs, words))
+        if (fits_pattern(*pattern, theirs, words))
             return true;
     return false;
 }
@@ -166,7 +166,8 @@ static char *shape_text(int rank, const int64_t *shape)
     return g_string_free(text, FALSE);
 }
 
-static bool check_shape(const FileTensor *tensor, int rank, const int64_t *shape, const char *shaped_by, GError **error)
+static bool check_tensor_shape(const FileTensor *tensor, int rank, const int64_t *shape, const char *shaped_by,
+                               GError **error)
 {
     if (tensor->rank == rank && memcmp(tensor->shape, shape, sizeof *shape * (size_t)rank) == 0)
         return true;
@@ -189,7 +190,7 @@ static bool check_present(const TensorNames *names, GHashTable *tensors, const c
         const FileTensor *tensor = g_hash_table_lookup(tensors, theirs);
         if (tensor == NULL)
             return fail_user(error, "tensor %s is missing", theirs);
-        if (!check_shape(tensor, tensor_name_shape(name, &specs[i], shape), shape, shaped_by, error))
+        if (!check_tensor_shape(tensor, tensor_name_shape(name, &specs[i], shape), shape, shaped_by, error))
             return false;
     }
     return true;

@@ -3,7 +3,7 @@
 #include <glib.h>
 
 /* A device that only measures memory has the rows of the first rank, the most. */
-static int rank_of(const Ctx *cx)
+static int context_rank(const Ctx *cx)
 {
     return cx->dev->computes ? cx->context->rank : 0;
 }
@@ -16,8 +16,9 @@ int32_t context_n_heads(const Ctx *cx)
 Tensor context_head_rows(const Ctx *cx, Tensor of_heads)
 {
     const int32_t heads = context_n_heads(cx);
-    return context_divided(cx) && tensor_present(of_heads) ? tensor_slice_rows(of_heads, rank_of(cx) * heads, heads)
-                                                           : of_heads;
+    return context_divided(cx) && tensor_present(of_heads)
+               ? tensor_slice_rows(of_heads, context_rank(cx) * heads, heads)
+               : of_heads;
 }
 
 void context_attention(const Ctx *cx, AttnSpec *spec, Dropout *probs_drop)
@@ -26,7 +27,7 @@ void context_attention(const Ctx *cx, AttnSpec *spec, Dropout *probs_drop)
         return;
     spec->heads = context_n_heads(cx);
     spec->kv_heads /= cx->context->size;
-    spec->first_head += rank_of(cx) * spec->heads;
+    spec->first_head += context_rank(cx) * spec->heads;
     probs_drop->sample = cx->tokens->all_samples.p;
     probs_drop->position = cx->tokens->all_positions.p;
 }
@@ -59,7 +60,7 @@ static void parts_clear(Parts *parts)
     g_free(parts->heads);
 }
 
-static Tensor flat(Tensor t)
+static Tensor context_flat(Tensor t)
 {
     return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
@@ -101,7 +102,7 @@ Tensor context_heads(const Ctx *cx, Arena *arena, const Tokens *tokens, const Te
     Parts parts = parts_of(cx, tokens, width);
 
     pack(cx, packed, own, n_own, false);
-    context_parallel_exchange(cx->context, cx->dev, flat(all), parts.heads, packed, parts.rows);
+    context_parallel_exchange(cx->context, cx->dev, context_flat(all), parts.heads, packed, parts.rows);
     parts_clear(&parts);
     arena_reset(cx->scratch, mark);
     return all;
@@ -114,7 +115,7 @@ void context_rows(const Ctx *cx, const Tokens *tokens, const Tensor *own, int n_
     Tensor packed = arena_vector(cx->scratch, all.dtype, tokens->n * width, "context.packed");
     Parts parts = parts_of(cx, tokens, width);
 
-    context_parallel_exchange(cx->context, cx->dev, packed, parts.rows, flat(all), parts.heads);
+    context_parallel_exchange(cx->context, cx->dev, packed, parts.rows, context_flat(all), parts.heads);
     pack(cx, packed, own, n_own, true);
     parts_clear(&parts);
     arena_reset(cx->scratch, mark);

@@ -71,8 +71,8 @@ static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSa
 }
 
 /* dx (l,C) from dlogits (l,V) of a chunk of l rows; input (l,C) is t(x). */
-static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const HeadW *head, float beta,
-                     const TransformSave *save)
+static void head_chunk_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const HeadW *head, float beta,
+                           const TransformSave *save)
 {
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
     if (head_ranks(cx, head) > 1)
@@ -86,7 +86,7 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
 }
 
 /* A contiguous matrix as a vector. */
-static Tensor flat(Tensor t)
+static Tensor head_flat(Tensor t)
 {
     return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
@@ -123,7 +123,7 @@ static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadR
     for (int r = 0; r <= size; r++)
         starts[r] = r * m * XENT_PARTS;
     op_xent_part(cx->dev, own, likely, chunk->targets);
-    tensor_parallel_gather(cx->tp, cx->dev, flat(parts), flat(own), starts);
+    tensor_parallel_gather(cx->tp, cx->dev, head_flat(parts), head_flat(own), starts);
     op_xent_join(cx->dev, likely, stats, parts, chunk->targets, chunk->weights, (int32_t)head_ids(cx, head), xent);
     arena_reset(cx->scratch, mark);
 }
@@ -148,7 +148,7 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
     else
         op_xent(cx->dev, tensor_slice_cols(logits, 0, head_ids(cx, head)), stats, chunk->targets, chunk->weights, xent);
     if (xent->grad) {
-        head_bwd(cx, d, logits, input, head, beta, &save);
+        head_chunk_bwd(cx, d, logits, input, head, beta, &save);
         op_scatter_add(cx->dev, dx, d, chunk->rows, 1);
     }
     arena_reset(cx->scratch, mark);

@@ -2,7 +2,7 @@
 
 /* The two halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the
  * activation's input. */
-static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
+static void split_gated(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
 {
     *input = tensor_slice_cols(h, 0, ffn);
     *gate = h.d[1] == ffn ? NO_TENSOR : tensor_slice_cols(h, ffn, ffn);
@@ -26,7 +26,7 @@ void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *
 
     save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
-    split(save->h, ffn, &input, &gate);
+    split_gated(save->h, ffn, &input, &gate);
     linear_fwd(cx, save->h, normed, &w->wi);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
     linear_fwd(cx, out, save->a, &w->wo);
@@ -45,8 +45,8 @@ void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, fl
     Dropout hidden_drop = hidden_dropout(cx, ffn);
     Tensor input, gate, dinput, dgate;
 
-    split(save->h, ffn, &input, &gate);
-    split(dh, ffn, &dinput, &dgate);
+    split_gated(save->h, ffn, &input, &gate);
+    split_gated(dh, ffn, &dinput, &dgate);
     Tensor normed = sublayer_input(cx, &save->in);
     linear_bwd(cx, da, 0, dout, save->a, &w->wo, &g->wo, beta);
     op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->model->activation, &hidden_drop);

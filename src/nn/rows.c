@@ -2,7 +2,7 @@
 
 #include <glib.h>
 
-static int rank_of(const Ctx *cx)
+static int rows_rank(const Ctx *cx)
 {
     return cx->dev->computes ? tensor_parallel_rank(cx->tp) : 0;
 }
@@ -14,12 +14,12 @@ static int64_t first_row(const Ctx *cx, int rank)
 
 int64_t rows_first(const Ctx *cx)
 {
-    return rows_divided(cx) ? first_row(cx, rank_of(cx)) : 0;
+    return rows_divided(cx) ? first_row(cx, rows_rank(cx)) : 0;
 }
 
 int64_t rows_count(const Ctx *cx)
 {
-    return rows_divided(cx) ? first_row(cx, rank_of(cx) + 1) - rows_first(cx) : cx->tokens->n;
+    return rows_divided(cx) ? first_row(cx, rows_rank(cx) + 1) - rows_first(cx) : cx->tokens->n;
 }
 
 Tensor rows_own(const Ctx *cx, Tensor whole)
@@ -37,7 +37,7 @@ static int64_t *starts_of(const Ctx *cx, int64_t cols)
     return starts;
 }
 
-static Tensor flat(Tensor t)
+static Tensor rows_flat(Tensor t)
 {
     return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
@@ -47,7 +47,7 @@ void rows_gather(const Ctx *cx, Tensor whole, Tensor own)
     if (!rows_divided(cx))
         return;
     g_autofree int64_t *starts = starts_of(cx, whole.d[1]);
-    tensor_parallel_gather(cx->tp, cx->dev, flat(whole), flat(own), starts);
+    tensor_parallel_gather(cx->tp, cx->dev, rows_flat(whole), rows_flat(own), starts);
 }
 
 Tensor rows_whole(const Ctx *cx, Tensor own)
@@ -67,7 +67,7 @@ Tensor rows_sum(const Ctx *cx, Tensor x)
     }
     g_autofree int64_t *starts = starts_of(cx, x.d[1]);
     Tensor own = rows_own(cx, x);
-    tensor_parallel_scatter(cx->tp, cx->dev, flat(own), flat(x), starts);
+    tensor_parallel_scatter(cx->tp, cx->dev, rows_flat(own), rows_flat(x), starts);
     return own;
 }
 

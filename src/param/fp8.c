@@ -53,7 +53,7 @@ static Tensor new_inverses(Arena *arena, DType dtype, int64_t rows)
     return tensor_slice_cols(arena_tensor(arena, dtype, rows, apart, "fp8.inverse"), 0, 1);
 }
 
-static void lay_out(Fp8Scales *scales, Arena *arena)
+static void lay_out_scales(Fp8Scales *scales, Arena *arena)
 {
     const DType dtype = precision_statistic(scales->dev->precision);
     const int64_t rows = (int64_t)scales->n_layers * FP8_FACTORS;
@@ -74,7 +74,7 @@ Fp8Scales *fp8_open(Device *dev, int n_layers)
         .dev = dev, .recipe = dev->precision.fp8, .n_layers = n_layers, .computed = g_new0(bool, n_layers)
     };
     arena_init(&arena, "fp8", NULL, 0);
-    lay_out(scales, &arena);
+    lay_out_scales(scales, &arena);
     scales->memory = device_alloc(dev, arena.peak);
     if (scales->memory == NULL) {
         g_free(scales->computed);
@@ -82,7 +82,7 @@ Fp8Scales *fp8_open(Device *dev, int n_layers)
         return NULL;
     }
     arena_init(&arena, "fp8", scales->memory, arena.peak);
-    lay_out(scales, &arena);
+    lay_out_scales(scales, &arena);
     op_fill(dev, scales->now[SCALE], 1);
     op_fill(dev, scales->now[INVERSE], 1);
     if (is_delayed(scales))

@@ -50,7 +50,7 @@ static Tensor *region_tensor(Param *param, Region region)
 
 /* Sets Param.at of the region for all parameters of a span: fused parameters directly follow each other, each group
  * starts at a multiple of ARENA_ALIGN. Returns the total number of bytes. */
-static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region region)
+static size_t lay_out_bucket(ParamStore *store, Bucket *bucket, Span span, Region region)
 {
     const Param *before = NULL;
     size_t used = 0;
@@ -204,7 +204,7 @@ static bool memory_open(ParamStore *store, Bucket *bucket, Span span, Region reg
     Memory *memory = &bucket->memory[span][region];
     const Sharding *shards = &store->shards;
     DType dtype = region_dtype(store, region);
-    size_t all = lay_out(store, bucket, span, region), unit = dtype_bytes(dtype);
+    size_t all = lay_out_bucket(store, bucket, span, region), unit = dtype_bytes(dtype);
     bool cut = shard_cuts(store, bucket, region), on_host = is_on_host(store, region);
     int64_t count = memory->count = (int64_t)(all / unit), begin = 0, end = count;
     if (shards->size > 1) {

@@ -108,7 +108,7 @@ static void lay_out_scratch(Optimizer *opt, Arena *arena)
 typedef void (*LayOutFn)(Optimizer *opt, Arena *arena);
 
 /* Computes the size of the states, allocates their memory and sets their tensors. Returns NULL if out of memory. */
-static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
+static void *lay_out_with(Optimizer *opt, LayOutFn fn, size_t *bytes)
 {
     Arena arena;
     arena_init(&arena, "optimizer state", NULL, 0);
@@ -129,7 +129,7 @@ static bool open_states(Optimizer *opt)
     size_t bytes;
     if (dev->precision.offload)
         return offload_open(opt);
-    opt->memory = lay_out(opt, lay_out_states, &bytes);
+    opt->memory = lay_out_with(opt, lay_out_states, &bytes);
     if (opt->memory)
         op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
     return opt->memory != NULL;
@@ -170,8 +170,8 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
     opt->named = g_array_new(FALSE, FALSE, sizeof(NamedTensor));
     list_states(opt);
     bool opened = open_states(opt);
-    opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
-    opt->scratch = lay_out(opt, lay_out_scratch, &opt->scratch_bytes);
+    opt->sums = lay_out_with(opt, lay_out_sums, &sums_bytes);
+    opt->scratch = lay_out_with(opt, lay_out_scratch, &opt->scratch_bytes);
     opt->scalars = device_alloc(dev, sizeof *opt->scalars);
     optim_name_states(opt);
     share_sums(opt);

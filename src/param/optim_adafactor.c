@@ -15,7 +15,7 @@ static bool is_factored(const OptimConfig *config, const ParamSpec *spec)
     return config->factored && spec->cols > 0 && MIN(spec->rows, spec->cols) >= config->min_dim_factored;
 }
 
-static bool is_whole(const OptimConfig *config, const ParamSpec *spec)
+static bool has_whole_moment(const OptimConfig *config, const ParamSpec *spec)
 {
     return !is_factored(config, spec);
 }
@@ -118,7 +118,7 @@ static void adafactor_update(const Optimizer *opt, const State *state, const Par
 
 static const Method adafactor_method = {
     .states = { [M] = { "m", STATE_WHOLE, has_momentum },
-                [V] = { "v", STATE_WHOLE, is_whole },
+                [V] = { "v", STATE_WHOLE, has_whole_moment },
                 [ROW] = { "row", STATE_ROWS, is_factored },
                 [COL] = { "col", STATE_COLS, is_factored } },
     .sums = adafactor_sums,

@@ -59,7 +59,7 @@ void offload_close(Optimizer *opt)
     device_host_free(opt->store->dev, opt->host);
 }
 
-static size_t bytes_of(Tensor t)
+static size_t offload_bytes(Tensor t)
 {
     return (size_t)tensor_count(t) * dtype_bytes(t.dtype);
 }
@@ -72,7 +72,7 @@ static void copy_there(const Optimizer *opt, const OptimBucket *bucket)
     device_copy_to(dev, bucket->stage, bucket->host, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_copy_to(dev, state->w.p, state->param->own[REGION_MASTERS].p, bytes_of(state->w));
+            device_copy_to(dev, state->w.p, state->param->own[REGION_MASTERS].p, offload_bytes(state->w));
 }
 
 static void copy_back(const Optimizer *opt, const OptimBucket *bucket)
@@ -82,7 +82,7 @@ static void copy_back(const Optimizer *opt, const OptimBucket *bucket)
     device_copy_from(dev, bucket->host, bucket->stage, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_copy_from(dev, state->param->own[REGION_MASTERS].p, state->w.p, bytes_of(state->w));
+            device_copy_from(dev, state->param->own[REGION_MASTERS].p, state->w.p, offload_bytes(state->w));
 }
 
 /* The first bucket from this one on that has states; NULL means none. */

@@ -2,7 +2,7 @@
 #include "param/optim_state.h"
 
 /* Elements first … first + n - 1 of t, as rows of a matrix or as a vector. NO_TENSOR if t is NO_TENSOR. */
-static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
+static Tensor cut_state(Tensor t, bool rows, int64_t first, int64_t n)
 {
     if (!tensor_present(t))
         return t;
@@ -11,18 +11,19 @@ static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
     return tensor_slice_rows(tensor_vector(t.p, t.dtype, tensor_count(t)), first, n);
 }
 
-static Part part_of(const State *state, int64_t first, int64_t n)
+static Part update_part(const State *state, int64_t first, int64_t n)
 {
     const Tensor *own = state->param->own;
     const bool rows = state->method->unit >= UNIT_ROW;
     const int64_t cols = tensor_cols(state->w);
-    Part part = { .w = cut(state->w, rows, first, n),
-                  .rounded = param_has_master(state->param) ? cut(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
-                  .g = cut(own[REGION_GRADIENTS], rows, first, n) };
+    Part part = { .w = cut_state(state->w, rows, first, n),
+                  .rounded =
+                      param_has_master(state->param) ? cut_state(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
+                  .g = cut_state(own[REGION_GRADIENTS], rows, first, n) };
     for (int i = 0; i < MAX_STATES; i++) {
         const Tensor kept = state->kept[i];
         const StateShape shape = state->method->states[i].shape;
-        part.kept[i] = shape == STATE_WHOLE                          ? cut(kept, rows, first, n)
+        part.kept[i] = shape == STATE_WHOLE                          ? cut_state(kept, rows, first, n)
                        : shape == STATE_ROWS && tensor_present(kept) ? tensor_slice_rows(kept, first / cols, n / cols)
                                                                      : kept;
     }
@@ -52,7 +53,7 @@ static const Phase *phase_of(const State *state, int phase)
 static void run_on_part(const Optimizer *opt, const Phase *phase, const State *state, Range range)
 {
     const int64_t first = cut_at(state, range.begin), end = cut_at(state, range.end);
-    const Part part = part_of(state, first, end - first);
+    const Part part = update_part(state, first, end - first);
     if (end > first || phase->once)
         phase->run(opt, state, &part);
 }

@@ -20,7 +20,7 @@ static double truncated_normal(Philox *rng)
 }
 
 /* Each element has random numbers of its own, so that any part of a tensor can be filled separately. */
-static double draw(const ParamSpec *spec, Philox rng, int64_t element)
+static double draw_element(const ParamSpec *spec, Philox rng, int64_t element)
 {
     rng.index = (uint64_t)element << 16;
     switch (spec->init) {
@@ -57,7 +57,7 @@ static void init_param(ParamStore *store, int index, PhiloxKey key)
 #pragma omp parallel for num_threads(store->dev->threads)
         for (int64_t i = 0; i < part.shape[0] * part.shape[1]; i++) {
             int64_t row = part.start[0] + i / part.shape[1], col = part.start[1] + i % part.shape[1];
-            double value = draw(spec, rng, row * all_cols + col);
+            double value = draw_element(spec, rng, row * all_cols + col);
             if (wide)
                 ((double *)values)[i] = value;
             else

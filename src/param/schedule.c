@@ -22,7 +22,7 @@ const char *const decay_ramp_names[] = {
     [RAMP_CONSTANT] = "constant", [RAMP_LINEAR] = "linear", [RAMP_COSINE] = "cosine", NULL
 };
 
-static double count_of(ScheduleCounts counts, AmountUnit unit)
+static double amount_of(ScheduleCounts counts, AmountUnit unit)
 {
     if (unit == UNIT_SECONDS)
         return counts.seconds;
@@ -33,7 +33,7 @@ static double count_of(ScheduleCounts counts, AmountUnit unit)
 /* The span in another unit, by the mean size of the updates up to `after`. */
 static double span_in(RunSpan span, AmountUnit unit, ScheduleCounts after)
 {
-    return span.unit == unit ? span.value : span.value * (count_of(after, unit) / count_of(after, span.unit));
+    return span.unit == unit ? span.value : span.value * (amount_of(after, unit) / amount_of(after, span.unit));
 }
 
 /* Share, 0 to 1, of the way from `begin` to `end` that is done. */
@@ -46,14 +46,14 @@ static double share_done(double now, double begin, double end)
 static double decay_done(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
     const RunSpan total = schedule->total;
-    return share_done(count_of(before, total.unit), span_in(schedule->warmup, total.unit, after), total.value);
+    return share_done(amount_of(before, total.unit), span_in(schedule->warmup, total.unit, after), total.value);
 }
 
 static double stable_then_decay(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
     const RunSpan total = schedule->total;
     const double begin = total.value - span_in(schedule->decay, total.unit, after);
-    const double now = count_of(before, total.unit), r = share_done(now, begin, total.value);
+    const double now = amount_of(before, total.unit), r = share_done(now, begin, total.value);
     if (now <= begin)
         return 1;
     switch ((DecayCurve)schedule->curve) {
@@ -74,7 +74,7 @@ static double restarted_cosine(const Schedule *schedule, ScheduleCounts before, 
 {
     const RunSpan cycle = schedule->cycle;
     const double growth = schedule->cycle_growth,
-                 u = fmax(0, count_of(before, cycle.unit) - span_in(schedule->warmup, cycle.unit, after));
+                 u = fmax(0, amount_of(before, cycle.unit) - span_in(schedule->warmup, cycle.unit, after));
     double i = floor(growth == 1 ? u / cycle.value : log(1 - u / cycle.value * (1 - growth)) / log(growth));
     double length = cycle.value * pow(growth, i),
            begin = growth == 1 ? i * cycle.value : (1 - pow(growth, i)) / (1 - growth) * cycle.value;
@@ -89,8 +89,8 @@ double schedule_lr(const Schedule *schedule, ScheduleCounts before, ScheduleCoun
     const double w = schedule->warmup.value, peak = schedule->lr, floor = schedule->min_lr;
     CHECK(before.updates < after.updates, "from update %lld to %lld", (long long)before.updates,
           (long long)after.updates);
-    if (count_of(after, unit) <= w)
-        return schedule->init_lr + (peak - schedule->init_lr) * count_of(after, unit) / w;
+    if (amount_of(after, unit) <= w)
+        return schedule->init_lr + (peak - schedule->init_lr) * amount_of(after, unit) / w;
 
     double r = decay_done(schedule, before, after);
     switch ((ScheduleKind)schedule->kind) {
@@ -106,7 +106,7 @@ double schedule_lr(const Schedule *schedule, ScheduleCounts before, ScheduleCoun
     case SCHEDULE_PLATEAU:
         return fmax(floor, peak * schedule->scale);
     case SCHEDULE_INVERSE_SQRT:
-        return fmax(floor, peak * sqrt(fmax(1, w) / fmax(fmax(1, w), count_of(before, unit))));
+        return fmax(floor, peak * sqrt(fmax(1, w) / fmax(fmax(1, w), amount_of(before, unit))));
     case SCHEDULE_WSD:
         return floor + (peak - floor) * stable_then_decay(schedule, before, after);
     }
@@ -118,7 +118,7 @@ double schedule_weight_decay(const Schedule *schedule, ScheduleCounts before)
 {
     const RunSpan end = schedule->ramp_end;
     const double from = schedule->weight_decay_start, to = schedule->weight_decay,
-                 r = share_done(count_of(before, end.unit), 0, end.value);
+                 r = share_done(amount_of(before, end.unit), 0, end.value);
     if (schedule->ramp == RAMP_CONSTANT)
         return to;
     return from + (to - from) * (schedule->ramp == RAMP_LINEAR ? r : 0.5 * (1 + cos(M_PI * (1 - r))));
@@ -126,5 +126,5 @@ double schedule_weight_decay(const Schedule *schedule, ScheduleCounts before)
 
 bool schedule_warmed_up(const Schedule *schedule, ScheduleCounts counts)
 {
-    return count_of(counts, schedule->warmup.unit) >= schedule->warmup.value;
+    return amount_of(counts, schedule->warmup.unit) >= schedule->warmup.value;
 }

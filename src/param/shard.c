@@ -26,12 +26,12 @@ static bool is_plan(const ParamStore *store)
     return store->shards.ranks == NULL || !store->dev->computes;
 }
 
-static int64_t bytes_of(Tensor t)
+static int64_t local_bytes(Tensor t)
 {
     return tensor_count(t) * (int64_t)dtype_bytes(t.dtype);
 }
 
-static void count(ParamStore *store, SentKind kind, int64_t bytes)
+static void count_sent(ParamStore *store, SentKind kind, int64_t bytes)
 {
     store->sent.bytes[kind] += bytes;
 }
@@ -39,20 +39,20 @@ static void count(ParamStore *store, SentKind kind, int64_t bytes)
 static CommWork all_reduce(ParamStore *store, Tensor x)
 {
     const Sharding *shards = &store->shards;
-    count(store, SENT_GRADIENTS,
-          comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes(x.dtype));
+    count_sent(store, SENT_GRADIENTS,
+               comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes(x.dtype));
     return is_plan(store) ? 0 : comm_all_reduce(store->shards.ranks, x);
 }
 
 static CommWork reduce_scatter(ParamStore *store, Tensor out, Tensor x, const int64_t *starts)
 {
-    count(store, SENT_GRADIENTS, bytes_of(x) - bytes_of(out));
+    count_sent(store, SENT_GRADIENTS, local_bytes(x) - local_bytes(out));
     return is_plan(store) ? 0 : comm_reduce_scatter(store->shards.ranks, out, x, starts);
 }
 
-static CommWork gather(ParamStore *store, Tensor x, const Memory *memory)
+static CommWork gather_shards(ParamStore *store, Tensor x, const Memory *memory)
 {
-    count(store, SENT_WEIGHTS, bytes_of(memory->own) * (store->shards.size - 1));
+    count_sent(store, SENT_WEIGHTS, local_bytes(memory->own) * (store->shards.size - 1));
     return is_plan(store) ? 0 : comm_all_gather(store->shards.ranks, x, memory->own, memory->starts);
 }
 
@@ -118,7 +118,8 @@ static BlockBuffer *begin_gather(ParamStore *store, int index)
     for (int span = 0; span < SPANS; span++) {
         const Memory *memory = &bucket->memory[span][REGION_WEIGHTS];
         if (memory->count > 0)
-            buffer->work = gather(store, layout_in_buffer(bucket, (Span)span, REGION_WEIGHTS, buffer->memory), memory);
+            buffer->work =
+                gather_shards(store, layout_in_buffer(bucket, (Span)span, REGION_WEIGHTS, buffer->memory), memory);
     }
     return buffer;
 }
@@ -217,7 +218,7 @@ void params_publish(ParamStore *store, int index)
     if (shard_cuts(store, bucket, REGION_WEIGHTS))
         shard_forget(store);
     else if (weights->count > 0)
-        bucket->published = gather(store, weights->all, weights);
+        bucket->published = gather_shards(store, weights->all, weights);
 }
 
 /* ---- gradients ---- */

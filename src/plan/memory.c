@@ -141,7 +141,7 @@ typedef struct Settings {
     bool offload, scores;
 } Settings;
 
-static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
+static bool fits_memory(const Trial *trial, Settings settings, MemoryPlan *plan)
 {
     Config config = *trial->config; /* shallow copy */
     config.train.micro_batch = (Amount){ .value = (double)settings.micro, .unit = UNIT_SAMPLES };
@@ -171,7 +171,7 @@ static int64_t find_micro(const Trial *trial, Settings settings, MemoryPlan *pla
         n *= 2;
     for (; n > 0; n /= 2) {
         settings.micro = n;
-        if (n < micro && fits(trial, settings, plan))
+        if (n < micro && fits_memory(trial, settings, plan))
             break;
     }
     return n;
@@ -197,7 +197,7 @@ static void append_least(GString *text, const Trial *trial)
     const bool gpu = *trial->dev->gpu.name;
     const Settings least = { 1, RECOMPUTE_BLOCK, gpu, false };
     MemoryPlan plan = { 0 };
-    (void)fits(trial, least, &plan);
+    (void)fits_memory(trial, least, &plan);
     g_autofree char *needs = text_bytes(memory_total(&plan)), *host = text_bytes(plan.host),
                     *each = plan.ranks > 1 ? g_strdup_printf(" for each of %d ranks", plan.ranks) : g_strdup("");
     g_string_append_printf(text,
@@ -222,15 +222,15 @@ static char *advise(const Trial *trial)
     GString *text = g_string_new(NULL);
     if ((n = find_micro(trial, now, &plan)) > 0)
         append_settings(text, &plan, "train.micro_batch='%" PRId64 " samples'", n);
-    if (now.recompute == RECOMPUTE_NONE && fits(trial, recompute, &plan))
+    if (now.recompute == RECOMPUTE_NONE && fits_memory(trial, recompute, &plan))
         append_settings(text, &plan, "train.recompute=block");
-    if (may_offload && fits(trial, offload, &plan))
+    if (may_offload && fits_memory(trial, offload, &plan))
         append_settings(text, &plan, "optim.offload=true");
-    if (now.scores && fits(trial, unscored, &plan)) /* the run fits without generating answers in evaluations */
+    if (now.scores && fits_memory(trial, unscored, &plan)) /* the run fits without generating answers in evaluations */
         append_settings(text, &plan, "train.scores=false");
     if (text->len == 0 && (n = find_micro(trial, recompute, &plan)) > 0)
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);
-    if (text->len == 0 && may_offload && fits(trial, both, &plan))
+    if (text->len == 0 && may_offload && fits_memory(trial, both, &plan))
         append_settings(text, &plan, "train.recompute=block with optim.offload=true");
     if (text->len == 0 && may_offload && (n = find_micro(trial, both, &plan)) > 0)
         g_string_append_printf(
@@ -242,7 +242,8 @@ static char *advise(const Trial *trial)
     return g_string_free(text, false);
 }
 
-static bool check_room(const MemoryPlan *plan, size_t needed, const char *what, const Trial *trial, GError **error)
+static bool check_memory_room(const MemoryPlan *plan, size_t needed, const char *what, const Trial *trial,
+                              GError **error)
 {
     if (needed <= trial->room)
         return true;
@@ -258,7 +259,7 @@ static bool fail_host(const MemoryPlan *plan, const Trial *trial, GError **error
                            device_memory_available(trial->dev) };
     const Settings kept = { config_micro_samples(config), config->train.recompute, false, config->train.scores };
     MemoryPlan without;
-    const bool fits_gpu = fits(&on_gpu, kept, &without);
+    const bool fits_gpu = fits_memory(&on_gpu, kept, &without);
     g_autofree char *needs = text_bytes(machine_bytes(plan, trial->dev)), *has = text_bytes(trial->room),
                     *each = plan->ranks > 1 ? g_strdup_printf(" for %d ranks", plan->ranks) : g_strdup(""),
                     *gpu = fits_gpu ? text_bytes(memory_total(&without)) : NULL;
@@ -286,12 +287,12 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
                             "threads and their libraries: %s",
                             needed, has, dev->threads, advice);
     }
-    if (*dev->gpu.name && !check_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
+    if (*dev->gpu.name && !check_memory_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
         return false;
     trial.room = available();
     if (plan->host > 0 && machine_bytes(plan, dev) > trial.room)
         return fail_host(plan, &trial, error);
-    return check_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
+    return check_memory_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
 }
 
 bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,

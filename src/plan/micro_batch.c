@@ -37,8 +37,8 @@ static int64_t find_largest(const Config *config, int64_t most, int32_t input_le
     return fitting;
 }
 
-static void choose(Config *config, int64_t most_tokens, int32_t input_length, int32_t target_length,
-                   MicroBatchFits *fits, void *context)
+static void choose_fitting(Config *config, int64_t most_tokens, int32_t input_length, int32_t target_length,
+                           MicroBatchFits *fits, void *context)
 {
     const int64_t stages = config->parallel.pipeline, own = config_rank_samples(config);
     int64_t most = MIN(own, MAX(most_tokens / MAX(input_length + target_length, 1), 1));
@@ -51,7 +51,7 @@ void micro_batch_choose_for(Config *config, int32_t input_length, int32_t target
                             void *context)
 {
     if (config_micro_is_auto(config))
-        choose(config, CONFIG_MICRO_TOKENS, input_length, target_length, fits, context);
+        choose_fitting(config, CONFIG_MICRO_TOKENS, input_length, target_length, fits, context);
 }
 
 static bool fits_here(const Config *config, int32_t input_length, int32_t target_length, void *context)
@@ -87,7 +87,7 @@ bool micro_batch_choose(Config *config, int32_t input_length, int32_t target_len
     if (saved > 0)
         set_samples(config, saved);
     else
-        choose(config, *dev->gpu.name ? CONFIG_MICRO_TOKENS : MICRO_CPU_TOKENS, input_length, target_length, fits_here,
-               dev);
+        choose_fitting(config, *dev->gpu.name ? CONFIG_MICRO_TOKENS : MICRO_CPU_TOKENS, input_length, target_length,
+                       fits_here, dev);
     return true;
 }

@@ -213,7 +213,7 @@ static double time_update(StepTimer *timer)
     return since(start);
 }
 
-static int rising(gconstpointer a, gconstpointer b)
+static int rising_times(gconstpointer a, gconstpointer b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -221,7 +221,7 @@ static int rising(gconstpointer a, gconstpointer b)
 
 static double median(GArray *times)
 {
-    g_array_sort(times, rising);
+    g_array_sort(times, rising_times);
     return g_array_index(times, double, times->len / 2);
 }
 
@@ -300,7 +300,7 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
 }
 
 /* Whether another step shall be timed; every rank gets the same answer. */
-static bool goes_on(const StepTimer *timer, double start, double seconds)
+static bool timing_goes_on(const StepTimer *timer, double start, double seconds)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
     bool own = since(start) < seconds;
@@ -354,7 +354,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         timer->dev->profile = NULL;
         gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * step_s));
         times->profiled_s += step_s;
-    } while (goes_on(timer, start, seconds));
+    } while (timing_goes_on(timer, start, seconds));
     set_times(timer, times, &series);
     gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
     const PeakRate peak = gemm_peak_rate(&timer->gemm_peak);

@@ -102,7 +102,7 @@ double trace_ranks_hidden(const TraceRanks *ranks)
     return ranks->busy > 0 ? fmax(0, 1 - ranks->idle / ranks->busy) : 1;
 }
 
-static void append_line(GString *text, json_t *object)
+static void append_event_line(GString *text, json_t *object)
 {
     char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     g_string_append_printf(text, "%s\n%s", text->len > 1 ? "," : "", line);
@@ -119,15 +119,15 @@ static void append_row(GString *text, const TraceRow *row, double offset)
     g_autofree char *title = g_strdup_printf("rank %d: %s", row->rank, groups[row->group]);
     if (row->events->len == 0)
         return;
-    append_line(text, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1, "tid", tid,
-                                "args", "name", title));
+    append_event_line(text, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1,
+                                      "tid", tid, "args", "name", title));
     for (guint i = 0; i < row->events->len; i++) {
         const CommEvent *event = &g_array_index(row->events, CommEvent, i);
         g_autofree char *name = g_strdup_printf("%s %u", comm_event_names[event->kind], i);
-        append_line(text,
-                    json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:{s:I}}", "name", name, "cat", "communication",
-                              "ph", "X", "ts", (event->start + offset) * 1e6, "dur", event->seconds * 1e6, "pid", 1,
-                              "tid", tid, "args", "bytes", (json_int_t)event->bytes));
+        append_event_line(text, json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:{s:I}}", "name", name, "cat",
+                                          "communication", "ph", "X", "ts", (event->start + offset) * 1e6, "dur",
+                                          event->seconds * 1e6, "pid", 1, "tid", tid, "args", "bytes",
+                                          (json_int_t)event->bytes));
     }
 }
 
@@ -136,7 +136,7 @@ bool trace_write(const char *path, const Profile *profile, const TraceRanks *ran
     const double start = profile->events[0].start;
     g_autoptr(GString) text = g_string_new("[");
     for (size_t i = 0; i < profile->n_events; i++)
-        append_line(text, object_of(&profile->events[i], start));
+        append_event_line(text, object_of(&profile->events[i], start));
     for (guint i = 0; ranks && ranks->rows && i < ranks->rows->len; i++)
         append_row(text, &g_array_index(ranks->rows, TraceRow, i), ranks->start - start);
     g_string_append(text, "\n]\n");

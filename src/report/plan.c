@@ -197,7 +197,8 @@ static const OptionDifference *find_difference(const GPtrArray *differences, con
 }
 
 /* Adds the row of an option, with its default and its value in each run, unless an earlier run has added it. */
-static void add_option(HtmlTable *table, GPtrArray *const *all, int n, int first, const OptionDifference *difference)
+static void add_option_row(HtmlTable *table, GPtrArray *const *all, int n, int first,
+                           const OptionDifference *difference)
 {
     for (int i = 0; i < first; i++)
         if (find_difference(all[i], difference->name))
@@ -233,7 +234,7 @@ void section_options(GString *page, const ReportRun *runs, int n)
     }
     for (int i = 0; i < n; i++)
         for (guint j = 0; all[i] && j < all[i]->len; j++)
-            add_option(&table, all, n, i, all[i]->pdata[j]);
+            add_option_row(&table, all, n, i, all[i]->pdata[j]);
     html_table_end(&table, page, "options");
     g_string_append(page, "</section>\n");
     for (int i = 0; i < n; i++)
@@ -244,7 +245,7 @@ void section_options(GString *page, const ReportRun *runs, int n)
 /* ---- samples ---- */
 
 /* Texts that are indented by four spaces, below titles: a definition list. */
-static void add_sample(GString *page, const ReportSample *sample)
+static void add_sample_items(GString *page, const ReportSample *sample)
 {
     g_auto(GStrv) lines = g_strsplit(sample->text, "\n", -1);
     bool inside = false;
@@ -274,7 +275,7 @@ static void add_samples(GString *page, const ReportRun *run, int n)
     g_string_append_printf(page, "<p class=\"none\">at step %" PRId64 "</p>\n",
                            ((const ReportSample *)run->samples->pdata[0])->step);
     for (guint i = 0; i < run->samples->len; i++)
-        add_sample(page, run->samples->pdata[i]);
+        add_sample_items(page, run->samples->pdata[i]);
 }
 
 void section_samples(GString *page, const ReportRun *runs, int n)

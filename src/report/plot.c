@@ -157,7 +157,7 @@ char *plot_label(const PlotAxis *axis, int tick)
     return g_strdup_printf("%.*f", step < 1 ? (int)ceil(-log10(step) - 1e-9) : 0, value);
 }
 
-static double share_of(const PlotAxis *axis, double value)
+static double share_on_axis(const PlotAxis *axis, double value)
 {
     const double share = axis->log ? log(fmax(value, axis->low * 1e-3) / axis->low) / log(axis->high / axis->low)
                                    : (value - axis->low) / (axis->high - axis->low);
@@ -166,12 +166,12 @@ static double share_of(const PlotAxis *axis, double value)
 
 double plot_x(const PlotAxis *axis, double x)
 {
-    return PLOT_LEFT + INNER_WIDTH * share_of(axis, x);
+    return PLOT_LEFT + INNER_WIDTH * share_on_axis(axis, x);
 }
 
 double plot_y(const PlotAxis *axis, double y)
 {
-    return PLOT_TOP + INNER_HEIGHT * (1 - share_of(axis, y));
+    return PLOT_TOP + INNER_HEIGHT * (1 - share_on_axis(axis, y));
 }
 
 void plot_range(double *low, double *high, const PlotLine *lines, int n, bool only_positive)
@@ -264,7 +264,7 @@ static void add_dots(GString *svg, const Plot *plot, const PlotLine *line)
     g_string_append(svg, "</g>\n");
 }
 
-static void add_line(GString *svg, const Plot *plot, const PlotLine *line)
+static void draw_line(GString *svg, const Plot *plot, const PlotLine *line)
 {
     if (line->points->len == 0)
         return;
@@ -326,7 +326,7 @@ void plot_open(GString *svg, const Plot *plot, int extra_height)
     for (int i = 0; i < plot->n_marks; i++)
         add_marks(svg, plot, &plot->marks[i]);
     for (int i = 0; i < plot->n_lines; i++)
-        add_line(svg, plot, &plot->lines[i]);
+        draw_line(svg, plot, &plot->lines[i]);
     if (plot->level_name)
         add_level(svg, plot);
 }

@@ -144,7 +144,7 @@ static void free_event(void *memory)
     g_free(event);
 }
 
-static ReportKind kind_of(const char *what)
+static ReportKind report_kind(const char *what)
 {
     static const struct {
         const char *start;
@@ -177,7 +177,7 @@ static void drop_oldest(ReportRun *run, ReportKind kind, guint n)
     g_ptr_array_set_size(run->events, (gint)kept);
 }
 
-static void add_event(ReportRun *run, const json_t *record, int64_t step, ReportKind kind, const char *what)
+static void add_report_event(ReportRun *run, const json_t *record, int64_t step, ReportKind kind, const char *what)
 {
     const double wall = metric_number(record, "wall_s");
     ReportEvent *event = g_new(ReportEvent, 1);
@@ -192,7 +192,7 @@ static void take_save(ReportRun *run, json_t *record, int64_t step)
 {
     const double seconds = metric_number(record, "seconds");
     g_autofree char *what = isfinite(seconds) ? g_strdup_printf("saved in %.1f s", seconds) : g_strdup("saved");
-    add_event(run, record, step, KIND_SAVE, what);
+    add_report_event(run, record, step, KIND_SAVE, what);
 }
 
 static void take_event(ReportRun *run, json_t *record, int64_t step)
@@ -203,10 +203,10 @@ static void take_event(ReportRun *run, json_t *record, int64_t step)
         json_decref(run->start);
         run->start = json_incref(start);
     }
-    const ReportKind kind = json_is_true(json_object_get(record, "failed")) ? KIND_ERROR : kind_of(what);
+    const ReportKind kind = json_is_true(json_object_get(record, "failed")) ? KIND_ERROR : report_kind(what);
     run->killed += kind == KIND_START && run->open;
     run->open = kind == KIND_START || (run->open && kind != KIND_STOP && kind != KIND_END && kind != KIND_ERROR);
-    add_event(run, record, step, kind, what);
+    add_report_event(run, record, step, kind, what);
 }
 
 /* ---- samples ---- */
@@ -256,7 +256,7 @@ static bool read_metrics(ReportRun *run, GError **error)
 }
 
 /* The path as people write it: without slashes at its end. */
-static char *name_of(const char *dir)
+static char *report_name(const char *dir)
 {
     g_autofree char *shown = g_filename_display_name(dir);
     size_t n = strlen(shown);
@@ -268,7 +268,7 @@ static char *name_of(const char *dir)
 bool report_run_read(ReportRun *run, const char *dir, GError **error)
 {
     *run = (ReportRun){ .dir = g_strdup(dir),
-                        .name = name_of(dir),
+                        .name = report_name(dir),
                         .metrics = g_ptr_array_new_with_free_func(free_metric),
                         .events = g_ptr_array_new_with_free_func(free_event),
                         .samples = g_ptr_array_new_with_free_func(free_sample),

@@ -14,7 +14,7 @@ void series_clear(Series *series)
     g_clear_pointer(&series->points, g_array_unref);
 }
 
-static void merge(SeriesPoint *into, const SeriesPoint *next)
+static void merge_point(SeriesPoint *into, const SeriesPoint *next)
 {
     into->step = next->step;
     into->tokens = next->tokens;
@@ -34,7 +34,7 @@ static void merge_points(Series *series)
         SeriesPoint *last = &g_array_index(points, SeriesPoint, kept);
         const SeriesPoint *next = &g_array_index(points, SeriesPoint, i);
         if (last->step / series->width == next->step / series->width)
-            merge(last, next);
+            merge_point(last, next);
         else
             g_array_index(points, SeriesPoint, ++kept) = *next;
     }
@@ -52,7 +52,7 @@ void series_add(Series *series, int64_t step, double tokens, double wall_s, doub
     if (series->gap)
         return;
     if (last && last->step / series->width == step / series->width) {
-        merge(last, &next);
+        merge_point(last, &next);
         return;
     }
     g_array_append_val(points, next);

@@ -268,7 +268,7 @@ static bool check_own_gpus(Comm *ranks, const char *name, const char *chosen, GE
 }
 
 /* Either all ranks have opened a GPU, or none has. */
-static bool check_alike(Comm *ranks, const Device *dev, GError **error)
+static bool check_devices(Comm *ranks, const Device *dev, GError **error)
 {
     const int size = comm_size(ranks);
     const bool own = *dev->gpu.name;
@@ -293,7 +293,7 @@ Device *compute_device_open_rank(const char *name, int threads, Precision precis
     if (!check_own_gpus(ranks, name, chosen, error))
         return NULL;
     Device *dev = open_device(chosen, threads, precision, error);
-    if (!comm_agree(ranks, dev != NULL, error) || !check_alike(ranks, dev, error))
+    if (!comm_agree(ranks, dev != NULL, error) || !check_devices(ranks, dev, error))
         g_clear_pointer(&dev, device_close);
     else
         compare_threads(ranks, dev);

@@ -13,7 +13,7 @@ static void add_point(GArray *points, double step, double tokens, double loss)
         g_array_append_val(points, point);
 }
 
-static void take_record(History *history, const MetricRecord *record)
+static void take_history_record(History *history, const MetricRecord *record)
 {
     const double step = metric_number(record->json, "step"), loss = metric_number(record->json, "loss"),
                  tokens = metric_number(record->json, "tokens");
@@ -77,7 +77,7 @@ bool history_read(History *history, const char *dir, GError **error)
     if (!metric_reader_open(&reader, dir, error))
         return false;
     while (metric_reader_next(&reader))
-        take_record(history, &reader.record);
+        take_history_record(history, &reader.record);
     history->skipped = reader.skipped;
     const bool read = metric_reader_close(&reader, error);
     set_valid_tokens(history);

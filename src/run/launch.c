@@ -63,7 +63,7 @@ int launch_thread_ranks(const Config *config)
     return launched && !gives_ranks(config) ? 1 : (int)MAX(config->parallel.ranks, 1);
 }
 
-static bool check_size(const Config *config, const CommLaunch *launch, GError **error)
+static bool check_world_size(const Config *config, const CommLaunch *launch, GError **error)
 {
     int64_t ranks = config->parallel.ranks;
     return ranks <= 0 || ranks == launch->size || !gives_ranks(config) ||
@@ -85,7 +85,7 @@ bool launch_world(const Config *config, Comm **world, GError **error)
         return false;
     if (!several(&launch))
         return true;
-    if (!check_size(config, &launch, error) || !open_processes(&launch, config->parallel.timeout.value, error))
+    if (!check_world_size(config, &launch, error) || !open_processes(&launch, config->parallel.timeout.value, error))
         return false;
     *world = opened;
     return true;
@@ -98,7 +98,7 @@ bool launch_agree(const Config *config, bool loaded, GError **error)
     loaded = loaded && comm_launch_check(error);
     if (!several(&launch))
         return loaded;
-    loaded = loaded && check_size(config, &launch, error);
+    loaded = loaded && check_world_size(config, &launch, error);
     if (!loaded && launch.rank > 0)
         fail_context(error, "rank %d on %s", launch.rank, g_get_host_name());
     if (!open_processes(&launch, loaded ? config->parallel.timeout.value : AGREE_S, &unreachable)) {

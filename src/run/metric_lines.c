@@ -98,7 +98,7 @@ bool metric_is_score(const char *key)
 
 /* ---- the reader ---- */
 
-static MetricKind kind_of(const json_t *json)
+static MetricKind value_kind(const json_t *json)
 {
     static const char *const names[] = {
         [METRIC_TRAIN] = "train", [METRIC_VALID] = "valid",   [METRIC_SCORE] = "score",
@@ -135,7 +135,7 @@ bool metric_reader_open(MetricReader *reader, const char *dir, GError **error)
 
 /* Reads a line, without its end, into reader->line. *n becomes its length, or SIZE_MAX if it is longer than LINE_LIMIT.
  * False at the end of the file. */
-static bool next_line(MetricReader *reader, size_t *n)
+static bool next_metric_line(MetricReader *reader, size_t *n)
 {
     *n = 0;
     for (int c; (c = getc_unlocked(reader->file)) != EOF;) {
@@ -157,7 +157,7 @@ bool metric_reader_open_end(MetricReader *reader, const char *dir)
     if (fseek(reader->file, -END_BYTES, SEEK_END) != 0 || ftell(reader->file) == 0)
         rewind(reader->file);
     else
-        next_line(reader, &n);
+        next_metric_line(reader, &n);
     return true;
 }
 
@@ -166,14 +166,14 @@ bool metric_reader_next(MetricReader *reader)
     size_t n;
     json_decref(reader->record.json);
     reader->record = (MetricRecord){ .set = "" };
-    while (next_line(reader, &n)) {
+    while (next_metric_line(reader, &n)) {
         json_t *json = n <= LINE_LIMIT ? metric_record(reader->line, n) : NULL;
         MetricRecord *record = &reader->record;
         if (json == NULL) {
             reader->skipped++;
             continue;
         }
-        *record = (MetricRecord){ kind_of(json), metric_step(json), metric_text(json, "name"), false, json };
+        *record = (MetricRecord){ value_kind(json), metric_step(json), metric_text(json, "name"), false, json };
         if (record->kind == METRIC_VALID) {
             if (reader->first_set == NULL)
                 reader->first_set = g_strdup(record->set);

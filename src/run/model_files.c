@@ -19,7 +19,7 @@ static bool is_of_model(const char *name)
            strcmp(name, "state.json") == 0;
 }
 
-static int by_text(gconstpointer a, gconstpointer b)
+static int by_file_name(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -32,7 +32,7 @@ static GPtrArray *list_files(const char *folder)
     for (const char *name; dir && (name = g_dir_read_name(dir));)
         if (is_of_model(name))
             g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, by_text);
+    g_ptr_array_sort(names, by_file_name);
     return names;
 }
 

@@ -274,7 +274,7 @@ void loaded_model_close(LoadedModel *loaded)
     g_clear_pointer(&loaded->dev, device_close);
 }
 
-static bool read_config(const char *folder, void *config, GError **error)
+static bool read_folder_config(const char *folder, void *config, GError **error)
 {
     return checkpoint_config(folder, config, NULL, error);
 }
@@ -286,7 +286,7 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
         *tokenizer_path = hf_find_tokenizer(path);
         return hf_shape(path, config, error);
     }
-    g_autofree char *folder = checkpoint_open(path, read_config, config, error);
+    g_autofree char *folder = checkpoint_open(path, read_folder_config, config, error);
     if (folder == NULL)
         return false;
     *tokenizer_path = find_tokenizer(folder);

@@ -7,7 +7,7 @@
 
 /* Adds a metric, or replaces it: if a run was killed and resumed, the same evaluation may be logged twice, and the
  * later one counts. */
-static void add(GArray *metrics, const char *name, const json_t *json)
+static void add_metric(GArray *metrics, const char *name, const json_t *json)
 {
     const double value = json_is_number(json) ? json_number_value(json) : NAN;
     for (guint i = 0; i < metrics->len; i++)
@@ -20,7 +20,7 @@ static void add(GArray *metrics, const char *name, const json_t *json)
 }
 
 /* Takes the metrics of a record; those of an earlier step go. */
-static void take_record(RunResult *result, const MetricRecord *record)
+static void take_result_record(RunResult *result, const MetricRecord *record)
 {
     const char *key;
     json_t *value;
@@ -32,7 +32,7 @@ static void take_record(RunResult *result, const MetricRecord *record)
     {
         g_autofree char *of_set = score && *record->set ? g_strdup_printf("%s.%s", record->set, key) : NULL;
         if (score ? metric_is_score(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
-            add(result->metrics, of_set ? of_set : key, value);
+            add_metric(result->metrics, of_set ? of_set : key, value);
     }
 }
 
@@ -46,7 +46,7 @@ bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **
         const MetricRecord *record = &reader.record;
         const bool of_step = record->step >= 0 && (step < 0 || record->step == step);
         if (of_step && (record->kind == METRIC_SCORE || record->first_set))
-            take_record(result, record);
+            take_result_record(result, record);
     }
     return metric_reader_close(&reader, error);
 }
@@ -56,7 +56,7 @@ void run_result_clear(RunResult *result)
     g_clear_pointer(&result->metrics, g_array_unref);
 }
 
-static void describe(GString *text, const Metric *metric)
+static void describe_metric(GString *text, const Metric *metric)
 {
     bool loss = strcmp(metric->name, "loss") == 0;
     g_string_append_printf(text, "%s%s %.*f", text->len ? ", " : "", loss ? "held-out loss" : metric->name,
@@ -74,7 +74,7 @@ char *run_result_describe(const RunResult *result, const char *first)
                          : loss   ? 2
                                   : 1) &&
                 (is_first || (metric_is_main(metric->name) && strcmp(metric->name, "perplexity") != 0)))
-                describe(text, metric);
+                describe_metric(text, metric);
         }
     return g_string_free(text, false);
 }

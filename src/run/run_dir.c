@@ -152,7 +152,7 @@ char *run_find(const char *path, GError **error)
     return NULL;
 }
 
-static int by_name(gconstpointer a, gconstpointer b)
+static int by_run_name(gconstpointer a, gconstpointer b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
@@ -170,7 +170,7 @@ static void find_below(GPtrArray *dirs, const char *path, int deep)
     while (folder && (name = g_dir_read_name(folder)))
         if (*name != '.')
             g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, by_name);
+    g_ptr_array_sort(names, by_run_name);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *inner = g_build_filename(path, names->pdata[i], NULL);
         if (g_file_test(inner, G_FILE_TEST_IS_DIR) && !g_file_test(inner, G_FILE_TEST_IS_SYMLINK))

@@ -66,7 +66,7 @@ static RunState ending_of(const json_t *line, const char *what, RunState before)
     return g_str_has_prefix(what, "stopped ") || g_str_has_prefix(what, "rolled back ") ? RUN_STOPPED : before;
 }
 
-static void take_record(RunStatus *status, const MetricRecord *record, double now, double *step_s)
+static void take_status_record(RunStatus *status, const MetricRecord *record, double now, double *step_s)
 {
     const char *what;
     if (record->kind == METRIC_TRAIN && record->step >= 0)
@@ -88,7 +88,7 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
     if (!metric_reader_open_end(&reader, dir))
         return;
     while (metric_reader_next(&reader))
-        take_record(status, &reader.record, now, step_s);
+        take_status_record(status, &reader.record, now, step_s);
     metric_reader_close(&reader, NULL);
 }
 

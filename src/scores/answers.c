@@ -48,7 +48,7 @@ static void drop_articles(GString *out, const char *text)
 
 /* The text in lower case, without punctuation and articles, with one space between words. SQuAD deletes punctuation;
  * TriviaQA replaces it by spaces and counts ‘ ’ ´ as punctuation. g_free. */
-static char *normalize(const char *text, int style)
+static char *normalize_answer(const char *text, int style)
 {
     g_autofree char *lower = python_lower(text);
     g_autoptr(GString) plain = g_string_new(NULL);
@@ -99,10 +99,10 @@ bool answers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     bool good = true;
     for (int64_t i = 0; good && i < in->n; i++) {
         double *row = stats_row(stats, i);
-        g_autofree char *prediction = normalize(in->predictions[i], style);
+        g_autofree char *prediction = normalize_answer(in->predictions[i], style);
         bool answered = false;
         for (const char *const *reference = in->references[i]; *reference; reference++) {
-            g_autofree char *wanted = normalize(*reference, style);
+            g_autofree char *wanted = normalize_answer(*reference, style);
             if (style == SQUAD2_ANSWERS && *wanted == '\0')
                 continue;
             answered = true;

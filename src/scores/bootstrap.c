@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -27,7 +27,7 @@ static void set_interval(ScoreValue *value, double *scores, int64_t n, double co
             scores[defined++] = scores[i];
     if (defined == 0)
         return;
-    qsort(scores, (size_t)defined, sizeof *scores, compare);
+    qsort(scores, (size_t)defined, sizeof *scores, compare_doubles);
     double outside = (1 - confidence / 100) / 2;
     value->low = percentile(scores, defined, outside);
     value->high = percentile(scores, defined, 1 - outside);

@@ -20,7 +20,7 @@ typedef struct ChrfText {
     Tokens characters, words;
 } ChrfText;
 
-static void add_token(NgramTable *table, GArray *ids, const char *token, const char *end)
+static void add_chrf_token(NgramTable *table, GArray *ids, const char *token, const char *end)
 {
     int32_t id = ngrams_token(table, token, (size_t)(end - token));
     g_array_append_val(ids, id);
@@ -35,13 +35,13 @@ static Tokens read_words(NgramTable *table, const char *text)
     while (python_next_word(&at, &word, &bytes)) {
         const char *end = word + bytes;
         if (g_utf8_next_char(word) < end && python_is_punctuation((guchar)end[-1])) {
-            add_token(table, ids, word, end - 1);
+            add_chrf_token(table, ids, word, end - 1);
             word = end - 1;
         } else if (bytes > 1 && python_is_punctuation((guchar)word[0])) {
-            add_token(table, ids, word, word + 1);
+            add_chrf_token(table, ids, word, word + 1);
             word++;
         }
-        add_token(table, ids, word, end);
+        add_chrf_token(table, ids, word, end);
     }
     int64_t n = ids->len;
     return (Tokens){ (int32_t *)g_array_steal(ids, NULL), n };
@@ -62,7 +62,7 @@ static void chrf_text_clear(ChrfText *text)
 
 /* For each order 1 to n: matches, n-grams of the prediction (0 if the reference has no n-grams of this order), n-grams
  * of the reference. */
-static void compare(double *row, NgramTable *table, const Tokens *prediction, const Tokens *reference, int n)
+static void compare_ngrams(double *row, NgramTable *table, const Tokens *prediction, const Tokens *reference, int n)
 {
     g_autofree int32_t *a = g_memdup2(prediction->ids, (gsize)prediction->n * sizeof(int32_t)),
                        *b = g_memdup2(reference->ids, (gsize)reference->n * sizeof(int32_t));
@@ -99,8 +99,8 @@ static void measure_segment(double *row, NgramTable *table, const ScoreOptions *
     for (const char *const *text = references; *text; text++) {
         double counts[CHRF_WIDTH] = { 0 };
         ChrfText reference = chrf_text(table, *text, options);
-        compare(counts, table, &hypothesis.characters, &reference.characters, CHARACTER_ORDERS);
-        compare(counts + 3 * CHARACTER_ORDERS, table, &hypothesis.words, &reference.words, options->word_order);
+        compare_ngrams(counts, table, &hypothesis.characters, &reference.characters, CHARACTER_ORDERS);
+        compare_ngrams(counts + 3 * CHARACTER_ORDERS, table, &hypothesis.words, &reference.words, options->word_order);
         double score = f_score(counts, n_orders(options));
         if (score > best) {
             best = score;

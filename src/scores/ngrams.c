@@ -49,7 +49,7 @@ int32_t ngrams_token(NgramTable *table, const char *token, size_t bytes)
     return found - 1;
 }
 
-static int32_t join(NgramTable *table, int32_t first, int32_t second)
+static int32_t join_grams(NgramTable *table, int32_t first, int32_t second)
 {
     gpointer key = GSIZE_TO_POINTER((gsize)(uint32_t)first << 32 | (uint32_t)second);
     int32_t found = GPOINTER_TO_INT(g_hash_table_lookup(table->pairs, key));
@@ -79,7 +79,7 @@ Tokens ngrams_characters(NgramTable *table, const char *text)
     for (const char *at = text; *at; at = g_utf8_next_char(at)) {
         gunichar c = g_utf8_get_char(at);
         if (!python_is_space(c))
-            out.ids[out.n++] = join(table, CHARACTER, (int32_t)c);
+            out.ids[out.n++] = join_grams(table, CHARACTER, (int32_t)c);
     }
     return out;
 }
@@ -88,7 +88,7 @@ int64_t ngrams_lengthen(NgramTable *table, int32_t *ngrams, const Tokens *tokens
 {
     int64_t n = MAX(tokens->n - order + 1, 0);
     for (int64_t i = 0; order > 1 && i < n; i++)
-        ngrams[i] = join(table, ngrams[i], tokens->ids[i + order - 1]);
+        ngrams[i] = join_grams(table, ngrams[i], tokens->ids[i + order - 1]);
     return n;
 }
 

@@ -29,7 +29,7 @@ static bool is_consonant(const char *word, int i)
 }
 
 /* Porter's measure: the m of a word of the form [C](VC)^m[V], with C and V runs of consonants and vowels. */
-static int measure(const char *word, int n)
+static int measure_word(const char *word, int n)
 {
     int m = 0;
     bool before = false;
@@ -87,11 +87,11 @@ typedef struct Rule {
 
 /* Finds the first rule whose suffix the word ends with, and replaces that suffix if the measure of the stem before it
  * is above `least`. */
-static void apply(Word *word, const Rule *rules, size_t n, int least)
+static void apply_rules(Word *word, const Rule *rules, size_t n, int least)
 {
     for (size_t i = 0; i < n; i++)
         if (ends_with(word, rules[i].suffix)) {
-            if (measure(word->at, word->n - (int)strlen(rules[i].suffix)) > least)
+            if (measure_word(word->at, word->n - (int)strlen(rules[i].suffix)) > least)
                 replace(word, rules[i].suffix, rules[i].by);
             return;
         }
@@ -135,7 +135,7 @@ static void mend_stem(Word *word)
     } else if (ends_double_consonant(word->at, word->n)) {
         if (strchr("lsz", word->at[word->n - 1]) == NULL)
             word->n--;
-    } else if (measure(word->at, word->n) == 1 && ends_cvc(word->at, word->n)) {
+    } else if (measure_word(word->at, word->n) == 1 && ends_cvc(word->at, word->n)) {
         word->at[word->n++] = 'e';
     }
 }
@@ -146,7 +146,7 @@ static void step_1b(Word *word)
     if (ends_with(word, "ied")) {
         word->n -= word->n == 4 ? 1 : 2;
     } else if (ends_with(word, "eed")) {
-        if (measure(word->at, word->n - 3) > 0)
+        if (measure_word(word->at, word->n - 3) > 0)
             word->n--;
     } else {
         int suffix = ends_with(word, "ed") ? 2 : ends_with(word, "ing") ? 3 : 0;
@@ -165,30 +165,30 @@ static void step_1c(Word *word)
 
 static void step_2(Word *word)
 {
-    if (ends_with(word, "alli") && measure(word->at, word->n - 4) > 0)
+    if (ends_with(word, "alli") && measure_word(word->at, word->n - 4) > 0)
         word->n -= 2;
-    if (ends_with(word, "logi") && measure(word->at, word->n - 3) > 0)
+    if (ends_with(word, "logi") && measure_word(word->at, word->n - 3) > 0)
         word->n--;
     else
-        apply(word, step_2_rules, G_N_ELEMENTS(step_2_rules), 0);
+        apply_rules(word, step_2_rules, G_N_ELEMENTS(step_2_rules), 0);
 }
 
 static void step_4(Word *word)
 {
     if (!ends_with(word, "ion"))
-        apply(word, step_4_rules, G_N_ELEMENTS(step_4_rules), 1);
-    else if (measure(word->at, word->n - 3) > 1 && strchr("st", word->at[word->n - 4]))
+        apply_rules(word, step_4_rules, G_N_ELEMENTS(step_4_rules), 1);
+    else if (measure_word(word->at, word->n - 3) > 1 && strchr("st", word->at[word->n - 4]))
         word->n -= 3;
 }
 
 static void step_5(Word *word)
 {
     if (ends_with(word, "e")) {
-        int m = measure(word->at, word->n - 1);
+        int m = measure_word(word->at, word->n - 1);
         if (m > 1 || (m == 1 && !ends_cvc(word->at, word->n - 1)))
             word->n--;
     }
-    if (ends_with(word, "ll") && measure(word->at, word->n - 1) > 1)
+    if (ends_with(word, "ll") && measure_word(word->at, word->n - 1) > 1)
         word->n--;
 }
 
@@ -214,7 +214,7 @@ void porter_stem(char *text)
     step_1b(&word);
     step_1c(&word);
     step_2(&word);
-    apply(&word, step_3_rules, G_N_ELEMENTS(step_3_rules), 0);
+    apply_rules(&word, step_3_rules, G_N_ELEMENTS(step_3_rules), 0);
     step_4(&word);
     step_5(&word);
     word.at[word.n] = '\0';

@@ -36,7 +36,7 @@ static void put_gap(Scan *s)
 }
 
 /* Writes the token [begin, s->at). */
-static void put(Scan *s, const char *begin, TokenKind kind)
+static void end_token(Scan *s, const char *begin, TokenKind kind)
 {
     g_string_append_len(s->out, begin, s->at - begin);
     s->before = kind;
@@ -87,7 +87,7 @@ static bool close_string(Scan *s, bool *joined)
 static void put_string(Scan *s, const char *begin, bool first_column)
 {
     const bool kept = s->before == TOKEN_OTHER && !first_column;
-    put(s, kept ? begin : s->at, TOKEN_OTHER);
+    end_token(s, kept ? begin : s->at, TOKEN_OTHER);
 }
 
 /* Reads a string token whose quote is `n` bytes after s->at; false if the string neither ends in this line nor goes on
@@ -131,7 +131,7 @@ static void go_on_with_string(Scan *s, const char *code)
     if (goes_on)
         return;
     s->string = NULL;
-    put(s, begin, TOKEN_OTHER); /* not a string: written unchanged */
+    end_token(s, begin, TOKEN_OTHER); /* not a string: written unchanged */
 }
 
 /* ---- lines ---- */
@@ -142,12 +142,12 @@ static bool indent(Scan *s, int64_t column)
     GArray *indents = s->indents;
     if (column > g_array_index(indents, int64_t, indents->len - 1)) {
         g_array_append_val(indents, column);
-        put(s, s->line, TOKEN_INDENT);
+        end_token(s, s->line, TOKEN_INDENT);
     }
     while (column < g_array_index(indents, int64_t, indents->len - 1)) {
         g_array_set_size(indents, indents->len - 1);
         put_gap(s);
-        put(s, s->at, TOKEN_OTHER);
+        end_token(s, s->at, TOKEN_OTHER);
     }
     return column == g_array_index(indents, int64_t, indents->len - 1);
 }
@@ -166,7 +166,7 @@ static bool begin_line(Scan *s)
             s->at--;
     const char *rest = s->at;
     s->at = s->end;
-    put(s, rest, TOKEN_OTHER);
+    end_token(s, rest, TOKEN_OTHER);
     return true;
 }
 
@@ -193,10 +193,10 @@ static void read_token(Scan *s)
         s->brackets += (strchr("([{", *begin) != NULL) - (strchr(")]}", *begin) != NULL);
         s->at++;
     }
-    put(s, begin, kind);
+    end_token(s, begin, kind);
 }
 
-static void read_line(Scan *s)
+static void read_indentation(Scan *s)
 {
     while (s->at < s->end && !s->string) {
         while (s->at < s->end && strchr(" \t\f", *s->at))
@@ -230,7 +230,7 @@ static bool scan(Scan *s, const char *code)
             return false;
         else
             s->continued = false;
-        read_line(s);
+        read_indentation(s);
     }
     return !s->string && s->brackets == 0 && !s->continued;
 }

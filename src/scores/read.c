@@ -22,7 +22,7 @@ static bool is_json(const char *path)
 
 /* ---- values ---- */
 
-static void add_text(Reading *reading, const char *text)
+static void add_reading_text(Reading *reading, const char *text)
 {
     g_ptr_array_add(reading->found, g_string_chunk_insert(reading->out->texts, text));
 }
@@ -32,13 +32,13 @@ static bool add_scalar(Reading *reading, const json_t *value)
 {
     char digits[32];
     if (json_is_string(value)) {
-        add_text(reading, json_string_value(value));
+        add_reading_text(reading, json_string_value(value));
     } else if (json_is_integer(value)) {
         g_snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        add_text(reading, digits);
+        add_reading_text(reading, digits);
     } else if (json_is_real(value)) {
         g_autofree char *number = text_number(json_real_value(value));
-        add_text(reading, number);
+        add_reading_text(reading, number);
     } else {
         return false;
     }
@@ -57,7 +57,7 @@ static bool add_tags(Reading *reading, const json_t *array, GError **error)
             return fail_user(error, "tag %zu is no text without white space", i + 1);
         g_string_append_printf(tags, "%s%s", i > 0 ? " " : "", text);
     }
-    add_text(reading, tags->str);
+    add_reading_text(reading, tags->str);
     return true;
 }
 
@@ -99,15 +99,15 @@ static bool take_one(Reading *reading, GPtrArray *to, const char *name, GError *
     if (reading->found->len > 1)
         return fail_user(error, "%u texts, want one %s", reading->found->len, name);
     if (reading->found->len == 0)
-        add_text(reading, "");
+        add_reading_text(reading, "");
     g_ptr_array_add(to, reading->found->pdata[0]);
     return true;
 }
 
-static bool add_line(Reading *reading, const char *line, size_t bytes, GError **error)
+static bool add_answer_line(Reading *reading, const char *line, size_t bytes, GError **error)
 {
     if (!reading->json) {
-        add_text(reading, line);
+        add_reading_text(reading, line);
         return true;
     }
     json_auto_t *value = parse_json(line, bytes, error);
@@ -117,13 +117,14 @@ static bool add_line(Reading *reading, const char *line, size_t bytes, GError **
 static bool take_prediction(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
 {
     (void)i;
-    return add_line(reading, line, bytes, error) && take_one(reading, reading->out->predictions, "prediction", error);
+    return add_answer_line(reading, line, bytes, error) &&
+           take_one(reading, reading->out->predictions, "prediction", error);
 }
 
 static bool take_group(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
 {
     (void)i;
-    return add_line(reading, line, bytes, error) && take_one(reading, reading->out->groups, "group", error);
+    return add_answer_line(reading, line, bytes, error) && take_one(reading, reading->out->groups, "group", error);
 }
 
 /* Adds the texts of the current line to the references of example i. */
@@ -138,7 +139,7 @@ static void add_references(Reading *reading, int64_t i)
 
 static bool take_reference(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
 {
-    if (!add_line(reading, line, bytes, error))
+    if (!add_answer_line(reading, line, bytes, error))
         return false;
     add_references(reading, i);
     return true;
@@ -204,7 +205,7 @@ typedef struct LineFile {
     int64_t n;
 } LineFile;
 
-static bool take_line(void *context, char *line, size_t bytes, GError **error)
+static bool take_example_line(void *context, char *line, size_t bytes, GError **error)
 {
     LineFile *file = context;
     g_ptr_array_set_size(file->reading->found, 0);
@@ -213,14 +214,14 @@ static bool take_line(void *context, char *line, size_t bytes, GError **error)
            fail_context(error, "%s:%" PRId64, file->path, file->n);
 }
 
-static bool read_file(Reading *reading, const char *path, LineFn take, GError **error)
+static bool read_answers(Reading *reading, const char *path, LineFn take, GError **error)
 {
     LineFile file = { reading, path, take, 0 };
     char *const paths[] = { (char *)path };
     reading->json = is_json(path);
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return fail_user(error, "%s is a folder; name a file", path);
-    if (!corpus_each_line(paths, 1, NULL, take_line, &file, error))
+    if (!corpus_each_line(paths, 1, NULL, take_example_line, &file, error))
         return false;
     int64_t n_predictions = reading->out->predictions->len + reading->out->n_unknown;
     return file.n == n_predictions ||
@@ -236,14 +237,14 @@ static bool read_files(Reading *reading, const ScoreFiles *files, GError **error
         return fail_user(
             error, "%s needs a file of REFERENCES after it; only a .jsonl file that contains the references needs none",
             files->predictions);
-    if (!read_file(reading, files->predictions, whole ? take_object : take_prediction, error))
+    if (!read_answers(reading, files->predictions, whole ? take_object : take_prediction, error))
         return false;
     for (const char *const *path = files->references; !whole && *path; path++)
-        if (!read_file(reading, *path, take_reference, error))
+        if (!read_answers(reading, *path, take_reference, error))
             return false;
     if (files->groups && out->groups->len > 0)
         return fail_user(error, "%s has groups, and a file of groups is given too", files->predictions);
-    if (files->groups && !read_file(reading, files->groups, take_group, error))
+    if (files->groups && !read_answers(reading, files->groups, take_group, error))
         return false;
     return out->groups->len == 0 || out->groups->len == out->predictions->len ||
            fail_user(error, "%s: %u of %u lines have a \"group\"; all must, or none", files->predictions,
@@ -275,7 +276,7 @@ bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, G
 }
 
 /* Parses only the first line. A line that is not JSON gives no settings; score_read later reports it as an error. */
-static bool take_settings(void *context, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
+static bool take_settings_line(void *context, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
 {
     json_t **settings = context;
     if (*settings)
@@ -292,7 +293,7 @@ bool score_read_settings(json_t **out, const char *path, GError **error)
     *out = NULL;
     if (!is_json(path) || !g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return true;
-    if (!corpus_each_line(paths, 1, NULL, take_settings, out, error)) {
+    if (!corpus_each_line(paths, 1, NULL, take_settings_line, out, error)) {
         json_decref(*out);
         *out = NULL;
         return false;

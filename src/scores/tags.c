@@ -73,7 +73,7 @@ static bool begins_entity(const Tag *before, const Tag *tag)
 }
 
 /* Strict IOB2: only B begins an entity; I of the same type continues it. */
-static bool goes_on(const Entity *entity, const Tag *tag)
+static bool entity_goes_on(const Entity *entity, const Tag *tag)
 {
     return tag->prefix == 'I' && is_type(tag, entity->type, entity->bytes);
 }
@@ -87,7 +87,7 @@ static GArray *find_entities(const GArray *tags, int variant)
     bool within = false;
     for (guint i = 0; i <= tags->len; i++) {
         Tag tag = i < tags->len ? g_array_index(tags, Tag, i) : outside;
-        if (within && (variant == TAGS_IOB2 ? !goes_on(&entity, &tag) : ends_entity(&before, &tag))) {
+        if (within && (variant == TAGS_IOB2 ? !entity_goes_on(&entity, &tag) : ends_entity(&before, &tag))) {
             entity.end = i;
             g_array_append_val(entities, entity);
             within = false;

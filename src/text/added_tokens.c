@@ -119,7 +119,7 @@ static bool stands_alone(const Search *search, const char *start, const char *st
 }
 
 /* Extends the token at [*start, *stop) over the white space that belongs to it (lstrip, rstrip). */
-static void widen(const Search *search, const AddedToken *token, const char **start, const char **stop)
+static void widen_match(const Search *search, const AddedToken *token, const char **start, const char **stop)
 {
     while (token->lstrip && *start > search->taken && is_white_space(g_utf8_get_char(g_utf8_prev_char(*start))))
         *start = g_utf8_prev_char(*start);
@@ -145,7 +145,7 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
             continue;
         *start = at;
         *stop = search->at;
-        widen(search, token, start, stop);
+        widen_match(search, token, start, stop);
         return token;
     }
     return NULL;

@@ -64,7 +64,7 @@ static void *open_bytes(const char *path, const char *data, size_t bytes, Tokeni
     return model;
 }
 
-static int id_of(const void *opaque, const char *piece)
+static int id_of_byte(const void *opaque, const char *piece)
 {
     const Bytes *model = opaque;
     for (int id = 0; id < SIZE; id++)
@@ -73,12 +73,13 @@ static int id_of(const void *opaque, const char *piece)
     return -1;
 }
 
-static const char *piece_of(const void *opaque, int id)
+static const char *piece_of_byte(const void *opaque, int id)
 {
     return ((const Bytes *)opaque)->names[id];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+static bool encode_bytes(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids,
+                         GError **error)
 {
     (void)opaque, (void)edges, (void)error;
     guint before = ids->len;
@@ -90,7 +91,8 @@ static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges
     return true;
 }
 
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+static bool decode_bytes(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                         GError **error)
 {
     (void)opaque, (void)edges, (void)error;
     for (int64_t i = 0; i < n; i++)
@@ -100,7 +102,7 @@ static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges 
 }
 
 /* A byte-level BPE model without merges. */
-static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
+static json_t *bytes_to_json(const void *model, const char *data, size_t bytes, GError **error)
 {
     (void)data, (void)bytes, (void)error;
     json_t *vocab = json_object();
@@ -122,8 +124,8 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
                                     0, "byte_fallback", 0, "vocab", vocab, "merges"));
 }
 
-static bool ends_of(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
-                    uint32_t *ends)
+static bool ends_of_bytes(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
+                          int64_t n, uint32_t *ends)
 {
     (void)model, (void)text, (void)edges, (void)ids;
     for (int64_t i = 0; i < n; i++)
@@ -135,10 +137,10 @@ const TokenizerKind kind_bytes = {
     .file_name = "tokenizer_config.json",
     .open = open_bytes,
     .close = g_free,
-    .id = id_of,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .to_json = to_json,
-    .ends = ends_of,
+    .id = id_of_byte,
+    .piece = piece_of_byte,
+    .encode = encode_bytes,
+    .decode = decode_bytes,
+    .to_json = bytes_to_json,
+    .ends = ends_of_bytes,
 };

@@ -54,37 +54,39 @@ static void *open_words(const char *path, const char *data, size_t bytes, Tokeni
     return words;
 }
 
-static int id_of(const void *opaque, const char *piece)
+static int id_of_word(const void *opaque, const char *piece)
 {
     gpointer id = NULL;
     return g_hash_table_lookup_extended(((const Words *)opaque)->ids, piece, NULL, &id) ? GPOINTER_TO_INT(id) : -1;
 }
 
-static const char *piece_of(const void *opaque, int id)
+static const char *piece_of_word(const void *opaque, int id)
 {
     const Words *words = opaque;
     return id < FAIRSEQ_SPECIALS ? fairseq_dict_special_symbol(id) : words->dict->symbols->pdata[id - FAIRSEQ_SPECIALS];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+static bool encode_fairseq(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids,
+                           GError **error)
 {
     (void)edges, (void)error;
     g_autofree char *copy = g_strndup(text, bytes);
     char *at = copy;
     for (char *word; (word = fairseq_next_word(&at));) {
-        const int found = id_of(opaque, word);
+        const int found = id_of_word(opaque, word);
         const int32_t id = found < 0 ? UNK : found;
         g_array_append_val(ids, id);
     }
     return true;
 }
 
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+static bool decode_fairseq(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                           GError **error)
 {
     (void)error;
     for (int64_t i = 0, written = edges.after_blank; i < n; i++)
         if (ids[i] != BOS)
-            g_string_append_printf(text, "%s%s", written++ > 0 ? " " : "", piece_of(opaque, ids[i]));
+            g_string_append_printf(text, "%s%s", written++ > 0 ? " " : "", piece_of_word(opaque, ids[i]));
     return true;
 }
 
@@ -92,8 +94,8 @@ const TokenizerKind kind_fairseq_words = {
     .file_name = "dict.txt",
     .open = open_words,
     .close = close_words,
-    .id = id_of,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
+    .id = id_of_word,
+    .piece = piece_of_word,
+    .encode = encode_fairseq,
+    .decode = decode_fairseq,
 };

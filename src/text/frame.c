@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool add(FrameTokens *tokens, int32_t id, GError **error)
+static bool add_to_frame(FrameTokens *tokens, int32_t id, GError **error)
 {
     if (id < 0)
         return true;
@@ -17,11 +17,11 @@ static bool add(FrameTokens *tokens, int32_t id, GError **error)
 TextFrame frame_of(int32_t begin, int32_t end, bool doubled)
 {
     TextFrame frame = { 0 };
-    add(&frame.before, begin, NULL);
-    add(&frame.after, end, NULL);
+    add_to_frame(&frame.before, begin, NULL);
+    add_to_frame(&frame.after, end, NULL);
     frame.between = frame.last = frame.after;
     if (doubled)
-        add(&frame.between, end, NULL);
+        add_to_frame(&frame.between, end, NULL);
     return frame;
 }
 
@@ -48,7 +48,7 @@ void frame_append(GArray *ids, const FrameTokens *tokens)
 
 /* ---- reading ---- */
 
-static int32_t id_of(const Tokenizer *tok, const json_t *piece)
+static int32_t id_of_special(const Tokenizer *tok, const json_t *piece)
 {
     return json_is_string(piece) ? tokenizer_id(tok, json_string_value(piece)) : -1;
 }
@@ -62,9 +62,9 @@ static bool add_named(FrameTokens *to, const json_t *processor, const json_t *na
     const json_t *entry = key ? json_object_get(json_object_get(processor, "special_tokens"), key) : NULL;
     const json_t *pieces = json_object_get(entry, "tokens");
     for (size_t i = 0; i < json_array_size(pieces); i++)
-        if (!add(to, id_of(tok, json_array_get(pieces, i)), error))
+        if (!add_to_frame(to, id_of_special(tok, json_array_get(pieces, i)), error))
             return false;
-    return json_is_array(pieces) || add(to, id_of(tok, name), error);
+    return json_is_array(pieces) || add_to_frame(to, id_of_special(tok, name), error);
 }
 
 /* Reads [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]: places[i] gets the tokens after i texts. */
@@ -88,8 +88,8 @@ static bool read_processor(TextFrame *frame, const json_t *processor, const Toke
     const char *type = json_string_value(json_object_get(processor, "type"));
     bool roberta = g_strcmp0(type, "RobertaProcessing") == 0;
     if (roberta || g_strcmp0(type, "BertProcessing") == 0)
-        *frame = frame_of(id_of(tok, json_array_get(json_object_get(processor, "cls"), 0)),
-                          id_of(tok, json_array_get(json_object_get(processor, "sep"), 0)), roberta);
+        *frame = frame_of(id_of_special(tok, json_array_get(json_object_get(processor, "cls"), 0)),
+                          id_of_special(tok, json_array_get(json_object_get(processor, "sep"), 0)), roberta);
     if (g_strcmp0(type, "TemplateProcessing") == 0) {
         FrameTokens before = { 0 };
         *frame = (TextFrame){ 0 };
@@ -115,7 +115,7 @@ bool frame_read(TextFrame *frame, const json_t *post_processor, const Tokenizer 
 static int32_t flagged_id(const json_t *config, const char *flag, const char *name, const Tokenizer *tok)
 {
     const json_t *token = json_object_get(config, name), *content = json_object_get(token, "content");
-    return json_is_true(json_object_get(config, flag)) ? id_of(tok, content ? content : token) : -1;
+    return json_is_true(json_object_get(config, flag)) ? id_of_special(tok, content ? content : token) : -1;
 }
 
 /* In a pair, both texts get both tokens: <s> A </s> <s> B </s>, as in transformers' update_post_processor. */
@@ -123,7 +123,7 @@ TextFrame frame_of_flags(const json_t *config, const Tokenizer *tok)
 {
     int32_t begin = flagged_id(config, "add_bos_token", "bos_token", tok);
     TextFrame frame = frame_of(begin, flagged_id(config, "add_eos_token", "eos_token", tok), false);
-    add(&frame.between, begin, NULL);
+    add_to_frame(&frame.between, begin, NULL);
     return frame;
 }
 

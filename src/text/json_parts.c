@@ -26,7 +26,7 @@ static void append_special(json_t *list, const char *token, int type)
         json_array_append_new(list, json_pack("{s:{s:s, s:i}}", "SpecialToken", "id", token, "type_id", type));
 }
 
-static void append_text(json_t *list, const char *name, int type)
+static void append_normalizer(json_t *list, const char *name, int type)
 {
     json_array_append_new(list, json_pack("{s:{s:s, s:i}}", "Sequence", "id", name, "type_id", type));
 }
@@ -41,12 +41,12 @@ json_t *json_template(const JsonTemplate *around)
 {
     json_t *single = json_array(), *pair = json_array(), *names = json_object();
     append_special(single, around->begin, 0);
-    append_text(single, "A", 0);
+    append_normalizer(single, "A", 0);
     append_special(single, around->end, 0);
     append_special(pair, around->begin, 0);
-    append_text(pair, "A", 0);
+    append_normalizer(pair, "A", 0);
     append_special(pair, around->end, 0);
-    append_text(pair, "B", around->typed);
+    append_normalizer(pair, "B", around->typed);
     append_special(pair, around->end, around->typed);
     name_special(names, around->begin, around->begin_id);
     name_special(names, around->end, around->end_id);

@@ -59,7 +59,7 @@ void merges_close(Merges *merges)
     g_free(merges);
 }
 
-static inline uint64_t key_of(int32_t left, int32_t right)
+static inline uint64_t pair_key(int32_t left, int32_t right)
 {
     return (uint64_t)left << 21 | (uint64_t)right;
 }
@@ -69,9 +69,9 @@ static inline size_t first_slot(const Merges *merges, uint64_t key)
     return (size_t)((key * 0x9e3779b97f4a7c15u) >> merges->shift);
 }
 
-static inline uint32_t rank_of(const Merges *merges, int32_t left, int32_t right)
+static inline uint32_t merge_rank(const Merges *merges, int32_t left, int32_t right)
 {
-    uint64_t key = key_of(left, right);
+    uint64_t key = pair_key(left, right);
     size_t mask = ((size_t)1 << (64 - merges->shift)) - 1;
     for (size_t at = first_slot(merges, key);; at = (at + 1) & mask) {
         uint64_t slot = merges->slots[at];
@@ -85,7 +85,7 @@ static inline uint32_t rank_of(const Merges *merges, int32_t left, int32_t right
 void merges_add(Merges *merges, int32_t left, int32_t right, uint32_t rank, int32_t merged)
 {
     CHECK(rank < MERGES_MAX && left < MERGES_MAX_ID && right < MERGES_MAX_ID, "rank %u of %d, %d", rank, left, right);
-    uint64_t key = key_of(left, right);
+    uint64_t key = pair_key(left, right);
     size_t mask = ((size_t)1 << (64 - merges->shift)) - 1, at = first_slot(merges, key);
     while (merges->slots[at] != UINT64_MAX && merges->slots[at] >> 22 != key)
         at = (at + 1) & mask;
@@ -117,7 +117,7 @@ void merges_scratch_close(MergesScratch *scratch)
     g_free(scratch);
 }
 
-static void reserve(MergesScratch *scratch, size_t n)
+static void reserve_merges(MergesScratch *scratch, size_t n)
 {
     if (n <= scratch->room)
         return;
@@ -164,9 +164,9 @@ static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, s
         memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
         memmove(ranks + best, ranks + best + 1, (n - best) * sizeof *ranks);
         if (best + 1 < n)
-            ranks[best] = rank_of(merges, ids[best], ids[best + 1]);
+            ranks[best] = merge_rank(merges, ids[best], ids[best + 1]);
         if (best > 0)
-            ranks[best - 1] = rank_of(merges, ids[best - 1], ids[best]);
+            ranks[best - 1] = merge_rank(merges, ids[best - 1], ids[best]);
     }
 }
 
@@ -182,7 +182,7 @@ HEAP_OF(uint64_t, goes_first)
 static void rank_again(const Merges *merges, MergesScratch *scratch, size_t place, size_t n)
 {
     Symbol *symbol = &scratch->symbols[place];
-    symbol->rank = symbol->next < n ? rank_of(merges, symbol->id, scratch->symbols[symbol->next].id) : MERGES_NONE;
+    symbol->rank = symbol->next < n ? merge_rank(merges, symbol->id, scratch->symbols[symbol->next].id) : MERGES_NONE;
     if (symbol->rank != MERGES_NONE)
         heap_push(scratch->heap, scratch->n_heap++, (uint64_t)symbol->rank << 32 | place);
 }
@@ -227,7 +227,7 @@ size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *wo
                     const int32_t **ids)
 {
     CHECK(bytes < UINT32_MAX, "a word of %zu bytes", bytes);
-    reserve(scratch, bytes);
+    reserve_merges(scratch, bytes);
     *ids = scratch->ids;
     size_t n = place_bytes(merges, scratch, (const uint8_t *)word, bytes);
     if (n < 2)
@@ -240,11 +240,11 @@ size_t merges_apply_ids(const Merges *merges, MergesScratch *scratch, const int3
                         const int32_t **ids)
 {
     CHECK(n < UINT32_MAX, "a word of %zu tokens", n);
-    reserve(scratch, n);
+    reserve_merges(scratch, n);
     *ids = scratch->ids;
     for (size_t i = 0; i < n; i++) {
         scratch->ids[i] = start[i];
-        scratch->ranks[i] = i + 1 < n ? rank_of(merges, start[i], start[i + 1]) : MERGES_NONE;
+        scratch->ranks[i] = i + 1 < n ? merge_rank(merges, start[i], start[i + 1]) : MERGES_NONE;
     }
     if (n < 2)
         return n;

@@ -64,7 +64,7 @@ static const struct {
     { "StripAccents", { .type = STEP_ACCENTS } },
 };
 
-static bool read_map(const json_t *part, Step *step, GError **error)
+static bool read_char_map(const json_t *part, Step *step, GError **error)
 {
     gsize bytes = 0;
     const char *base64 = tokenizer_json_text(part, "precompiled_charsmap");
@@ -111,7 +111,7 @@ static bool read_step(json_t *part, Normalizer *plan, GError **error)
     Step step = { .type = STEP_MAP };
     bool ok = true;
     if (strcmp(type, "Precompiled") == 0)
-        ok = read_map(part, &step, error);
+        ok = read_char_map(part, &step, error);
     else if (strcmp(type, "Replace") == 0)
         ok = read_replace(part, &step, error);
     else if (strcmp(type, "Strip") == 0)
@@ -278,7 +278,7 @@ static bool replace(const Step *step, const MappedText *from, MappedText *out, G
 }
 
 /* Applies a step. False, with an error, if a regular expression exceeds its limits. */
-static bool run_step(const Step *step, MappedText *text, bool *starts_text, GError **error)
+static bool normalize_step(const Step *step, MappedText *text, bool *starts_text, GError **error)
 {
     if (step->type != STEP_MAP && text->text->len == 0)
         return true; /* no pattern matches empty text, not even "\z" */
@@ -307,7 +307,7 @@ bool normalizer_apply(const Normalizer *plan, MappedText *text, bool *starts_tex
 {
     bool good = true;
     for (guint i = 0; plan && good && i < plan->steps->len; i++)
-        good = run_step(&g_array_index(plan->steps, Step, i), text, starts_text, error);
+        good = normalize_step(&g_array_index(plan->steps, Step, i), text, starts_text, error);
     return good;
 }
 
@@ -317,7 +317,7 @@ char *normalizer_map(const Normalizer *plan, const char *text, size_t bytes)
     for (guint i = 0; plan && i < plan->steps->len; i++) {
         const Step *step = &g_array_index(plan->steps, Step, i);
         if (step->type < STEP_REPLACE)
-            run_step(step, &out, &(bool){ true }, NULL);
+            normalize_step(step, &out, &(bool){ true }, NULL);
     }
     return g_string_free(out.text, FALSE);
 }

@@ -126,7 +126,7 @@ static bool is_same(const AddedToken *a, const AddedToken *b)
 }
 
 /* Copies a token that the tokenizer does not have yet. */
-static void add_token(Tokenizer *tok, AddedToken token)
+static void add_new_token(Tokenizer *tok, AddedToken token)
 {
     const AddedToken *before = tokenizer_find_added(tok, -1, token.content);
     if (before && is_same(before, &token))
@@ -139,7 +139,7 @@ static void add_token(Tokenizer *tok, AddedToken token)
 static void add_tokens(Tokenizer *tok, const GArray *tokens)
 {
     for (guint i = 0; tokens && i < tokens->len; i++)
-        add_token(tok, g_array_index(tokens, AddedToken, i));
+        add_new_token(tok, g_array_index(tokens, AddedToken, i));
 }
 
 /* The pieces that the tokenizer's class gives the roles that no file names: for each TokenRole a piece or NULL. */
@@ -167,7 +167,7 @@ static void add_class_tokens(Tokenizer *tok, TokenizerSettings *config)
         if (json_is_object(flags))
             added_token_read(flags, &token);
         token.special = true;
-        add_token(tok, token);
+        add_new_token(tok, token);
     }
 }
 
@@ -289,7 +289,7 @@ bool tokenizer_set_blanks(Tokenizer *tok, const char *blanks, GError **error)
 
 /* ---- opening ---- */
 
-static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+static bool open_kind_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
     g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, &tok->facts.class_, error);
     if (json == NULL)
@@ -324,7 +324,7 @@ static bool read_class(Tokenizer *tok, GError **error)
     return true;
 }
 
-static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+static bool open_kind(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
     const TokenizerClass class_ = tok->facts.class_;
     tok->added = added_tokens_new();
@@ -333,7 +333,7 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
         return fail_user(error, "only a rank file of tiktoken takes a pattern");
     if (tok->facts.layout && tok->kind != &kind_tiktoken)
         return fail_user(error, "only a rank file of tiktoken takes a layout");
-    if (tok->kind == NULL && !open_json(tok, data, bytes, error))
+    if (tok->kind == NULL && !open_kind_json(tok, data, bytes, error))
         return false;
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
@@ -367,7 +367,7 @@ void tokenizer_add_sentinels(Tokenizer *tok, int n)
         append_sentinel(tok, first - i);
     for (int i = n - 1; i >= 0; i--) {
         g_autofree char *name = sentinel_name(false, i);
-        add_token(tok, (AddedToken){ .content = name, .id = first - i, .special = true });
+        add_new_token(tok, (AddedToken){ .content = name, .id = first - i, .special = true });
     }
     open_finder(tok);
 }
@@ -388,7 +388,7 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
                              name);
         append_sentinel(tok, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
-            add_token(tok, (AddedToken){ .content = name, .id = id, .special = true });
+            add_new_token(tok, (AddedToken){ .content = name, .id = id, .special = true });
     }
     open_finder(tok);
     if (tok->facts.adds_sentinels)
@@ -448,7 +448,7 @@ Tokenizer *tokenizer_open(const char *path, GError **error)
     return tokenizer_open_ranks(path, NULL, NULL, error);
 }
 
-static Tokenizer *open_file(const char *path, const char *pattern, const char *layout, GError **error)
+static Tokenizer *open_layout(const char *path, const char *pattern, const char *layout, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
@@ -462,7 +462,7 @@ static Tokenizer *open_file(const char *path, const char *pattern, const char *l
         fail_user(error, "%s is an empty file, not a tokenizer", tok->path);
         return NULL;
     }
-    if (!open_model(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
+    if (!open_kind(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
         fail_context(error, "%s", tok->path);
         return NULL;
     }
@@ -473,11 +473,11 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
 {
     g_autoptr(GPtrArray) files = find_files(path, error);
     g_autoptr(GError) problem = NULL;
-    Tokenizer *tok = files ? open_file(files->pdata[0], pattern, layout, &problem) : NULL;
+    Tokenizer *tok = files ? open_layout(files->pdata[0], pattern, layout, &problem) : NULL;
     for (guint i = 1; files && tok == NULL && i < files->len; i++) {
         if (!tokenizer_is_json(files->pdata[0]) || !stands_alone(files->pdata[i]))
             continue;
-        tok = open_file(files->pdata[i], pattern, layout, NULL);
+        tok = open_layout(files->pdata[i], pattern, layout, NULL);
         if (tok)
             log_warning("%s; %s is read instead", problem->message, (char *)files->pdata[i]);
     }

@@ -30,7 +30,7 @@ static const char *role(const TokenizerSettings *config, const char *key)
     return content ? content : content_at(config->map, key);
 }
 
-static bool add_token(TokenizerSettings *config, AddedToken token, GError **error)
+static bool add_listed_token(TokenizerSettings *config, AddedToken token, GError **error)
 {
     if (token.content == NULL || *token.content == 0 || token.id < 0)
         return fail_user(error, "an added token has no content, or its id is not 0 to %d", MAX_ID - 1);
@@ -38,7 +38,7 @@ static bool add_token(TokenizerSettings *config, AddedToken token, GError **erro
     return true;
 }
 
-static int id_of(double id)
+static int id_from_number(double id)
 {
     return id >= 0 && id < MAX_ID ? (int)id : -1;
 }
@@ -53,9 +53,9 @@ static bool read_decoder(TokenizerSettings *config, json_t *decoder, GError **er
         char *end;
         gint64 id = g_ascii_strtoll(number, &end, 10);
         AddedToken token = { .content = json_string_value(json_object_get(object, "content")),
-                             .id = *end == 0 && end > number ? id_of((double)id) : -1 };
+                             .id = *end == 0 && end > number ? id_from_number((double)id) : -1 };
         added_token_read(object, &token);
-        if (!add_token(config, token, error))
+        if (!add_listed_token(config, token, error))
             return fail_context(error, "tokenizer_config.json: added_tokens_decoder");
     }
     return true;
@@ -97,10 +97,10 @@ static bool read_old(TokenizerSettings *config, GError **error)
     {
         const bool special = find_special(config, content) != NULL;
         const AddedToken token = { .content = content,
-                                   .id = json_is_number(id) ? id_of(json_number_value(id)) : -1,
+                                   .id = json_is_number(id) ? id_from_number(json_number_value(id)) : -1,
                                    .special = special,
                                    .normalized = !special };
-        if (!add_token(config, token, error))
+        if (!add_listed_token(config, token, error))
             return fail_context(error, "added_tokens.json");
     }
     return true;

@@ -22,7 +22,7 @@ static const TokenizerTrainer *find_trainer(const char *type)
     return NULL;
 }
 
-static bool fail_unknown(const char *type, GError **error)
+static bool fail_unknown_type(const char *type, GError **error)
 {
     enum { N = G_N_ELEMENTS(trainers) };
     const char *names[2 * N + 1] = { NULL };
@@ -38,7 +38,7 @@ static bool fail_unknown(const char *type, GError **error)
 }
 
 /* Options that the trainer does not have are an error rather than ignored. */
-static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraining *training, GError **error)
+static bool check_trainer_options(const TokenizerTrainer *trainer, const TokenizerTraining *training, GError **error)
 {
     const struct {
         const char *name;
@@ -63,7 +63,7 @@ static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraini
     return true;
 }
 
-static bool check_ranges(const TokenizerTraining *training, GError **error)
+static bool check_training_ranges(const TokenizerTraining *training, GError **error)
 {
     const struct {
         const char *name;
@@ -105,9 +105,9 @@ bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void
 {
     const TokenizerTrainer *trainer = find_trainer(training->type);
     if (trainer == NULL)
-        return fail_unknown(training->type, error);
+        return fail_unknown_type(training->type, error);
     TokenizerTraining with_family = *training;
-    return check_options(trainer, training, error) && check_ranges(training, error) &&
+    return check_trainer_options(trainer, training, error) && check_training_ranges(training, error) &&
            take_family(trainer, &with_family, error) && trainer->train(&with_family, next, context, error);
 }
 

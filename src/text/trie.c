@@ -72,7 +72,7 @@ static uint32_t find_base(Builder *builder, const unsigned char *bytes, int n)
 }
 
 /* Gives the children of a range their units. */
-static void place(Builder *builder, Range range)
+static void place_children(Builder *builder, Range range)
 {
     const TrieKey *keys = builder->keys;
     unsigned char bytes[256];
@@ -111,7 +111,7 @@ void trie_init(Trie *trie, TrieKey *keys, size_t n)
     Range all = { 0, n, 0, 0 };
     g_array_append_val(builder.ranges, all);
     for (guint i = 0; i < builder.ranges->len; i++)
-        place(&builder, g_array_index(builder.ranges, Range, i));
+        place_children(&builder, g_array_index(builder.ranges, Range, i));
     g_array_unref(builder.ranges);
 }
 

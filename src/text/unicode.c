@@ -68,7 +68,7 @@ static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
 #define HAN      0x20000 /* entries from here on are new ideographs */
 
 /* The entry of a character; NULL means that its category is the same in Unicode 14. */
-static const Newer *find(gunichar c)
+static const Newer *find_newer(gunichar c)
 {
     size_t low = 0, high = G_N_ELEMENTS(newer);
     if (c < newer[0].first)
@@ -85,13 +85,13 @@ static const Newer *find(gunichar c)
 
 GUnicodeType unicode_type(gunichar c)
 {
-    const Newer *entry = find(c);
+    const Newer *entry = find_newer(c);
     return entry ? entry->type : g_unichar_type(c);
 }
 
 gunichar unicode_known(gunichar c)
 {
-    const Newer *entry = find(c);
+    const Newer *entry = find_newer(c);
     if (c == NO_SPACE)
         return known[G_UNICODE_FORMAT][0];
     if (entry == NULL)

@@ -58,7 +58,7 @@ const char *word_table_word(const WordTable *table, size_t entry)
     return table->text + table->entries[entry].begin;
 }
 
-static void append(WordTable *table, uint64_t hash, const char *word, size_t bytes, int64_t count)
+static void append_entry(WordTable *table, uint64_t hash, const char *word, size_t bytes, int64_t count)
 {
     while (table->text_bytes + bytes > table->text_room)
         table->text = g_realloc(table->text, table->text_room *= 2);
@@ -77,7 +77,7 @@ static void add_hashed(WordTable *table, uint64_t hash, const char *word, size_t
             return;
         }
     }
-    append(table, hash, word, bytes, count);
+    append_entry(table, hash, word, bytes, count);
     table->slots[slot] = (uint32_t)table->n;
     if (table->n == table->room)
         set_room(table, 2 * table->n_slots);

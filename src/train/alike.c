@@ -54,7 +54,7 @@ static const char *const own_options[] = {
     "run.dir", "tokenizer.path", "data.train", "data.valid", "train.device", "train.threads",
 };
 
-static bool is_own(const OptionRow *row)
+static bool is_rank_option(const OptionRow *row)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(own_options); i++)
         if (strcmp(row->name, own_options[i]) == 0)
@@ -152,7 +152,7 @@ static GArray *hash_options(const Config *config)
         for (int i = 0; i < table->groups[g].n_rows; i++) {
             const OptionRow *row = &table->groups[g].rows[i];
             g_autofree char *value = options_plain_value(table, config, row);
-            uint64_t hash = is_own(row) ? 0 : XXH3_64bits(value, strlen(value));
+            uint64_t hash = is_rank_option(row) ? 0 : XXH3_64bits(value, strlen(value));
             g_array_append_val(hashes, hash);
         }
     return hashes;

@@ -19,7 +19,7 @@ static void balance(float *weights, const int64_t *counts, int64_t n)
 }
 
 /* Logs the weight and the number of labels of each class: "bad 0.6 (of 300), good 3 (of 60)". */
-static void report(const Config *config, const float *weights, const int64_t *counts, int64_t n)
+static void report_weights(const Config *config, const float *weights, const int64_t *counts, int64_t n)
 {
     g_auto(GStrv) names = labels_split(config->model.labels);
     g_autoptr(GString) text = g_string_new(NULL), absent = g_string_new(NULL);
@@ -66,6 +66,6 @@ bool class_weights_find(float **weights, const Config *config, const Loader *tra
     }
     *weights = g_new(float, (gsize)n);
     balance(*weights, counts, n);
-    report(config, *weights, counts, n);
+    report_weights(config, *weights, counts, n);
     return true;
 }

@@ -45,7 +45,7 @@ void every_done(Every *every)
     every->last = clock_seconds();
 }
 
-static double count_of(AmountUnit unit, const EveryCounts *counts)
+static double count_in_unit(AmountUnit unit, const EveryCounts *counts)
 {
     return (double)(unit == UNIT_TOKENS ? counts->tokens : unit == UNIT_SAMPLES ? counts->samples : counts->steps);
 }
@@ -67,7 +67,7 @@ const Every *phases_at(const Phases *phases, const EveryCounts *counts)
 {
     int i = 0;
     while (i < phases->n && phases->until[i].value > 0 &&
-           count_of(phases->until[i].unit, counts) > phases->until[i].value)
+           count_in_unit(phases->until[i].unit, counts) > phases->until[i].value)
         i++;
     return &phases->every[i];
 }
@@ -80,5 +80,5 @@ void phases_done(Phases *phases)
 
 bool span_reached(RunSpan span, const EveryCounts *counts)
 {
-    return span.value > 0 && count_of(span.unit, counts) >= span.value;
+    return span.value > 0 && count_in_unit(span.unit, counts) >= span.value;
 }

@@ -71,7 +71,7 @@ static bool fail_moved(Trainer *t, GError **error)
 }
 
 /* After a step that has changed something: checks clock and signals and sets t->due, the same on all ranks. */
-static bool look(Trainer *t, GError **error)
+static bool look_around(Trainer *t, GError **error)
 {
     if (t->step.again)
         return true;
@@ -91,7 +91,7 @@ static bool look(Trainer *t, GError **error)
 static bool train_loop(Trainer *t, GError **error)
 {
     t->clock.started = clock_seconds();
-    if (!look(t, error) || !follow(t, services_start(t, error), error))
+    if (!look_around(t, error) || !follow(t, services_start(t, error), error))
         return false;
     if (trainer_finished(t))
         end_note_finished(t);
@@ -100,7 +100,7 @@ static bool train_loop(Trainer *t, GError **error)
         services_before_step(t);
         if (!train_step(t, error))
             return fail_saved(t, error);
-        if (!look(t, error))
+        if (!look_around(t, error))
             return false;
         const Verdict verdict = services_after_step(t, error);
         if (!follow(t, verdict, error))
@@ -118,7 +118,7 @@ static bool train_loop(Trainer *t, GError **error)
 /* ---- a rank ---- */
 
 /* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
-static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
+static bool run_training_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
     TrainState state = { 0 };
     RunHold hold = { .lock = -1 };
@@ -154,7 +154,7 @@ static bool run_thread(Comm *ranks, const void *context, GError **error)
 {
     const RankRun *run = context;
     log_set_rank(comm_rank(ranks), false);
-    return run_rank(run->config, run->trace, ranks, run->shared, error);
+    return run_training_rank(run->config, run->trace, ranks, run->shared, error);
 }
 
 static bool run_threads(const Config *config, const char *trace, GError **error)
@@ -185,5 +185,5 @@ bool train_run(const Config *config, const char *trace, GError **error)
         return false;
     if (threads > 1)
         return run_threads(config, trace, error);
-    return run_rank(config, trace, world, NULL, error);
+    return run_training_rank(config, trace, world, NULL, error);
 }

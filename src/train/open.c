@@ -145,7 +145,7 @@ static bool take_memory(Opening *opening, GError **error)
                        error);
 }
 
-static bool open_model(Trainer *t, GError **error)
+static bool open_trained(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
@@ -236,7 +236,7 @@ static bool open_directory(Trainer *t, GError **error)
 
 /* If steps are left: fails if the disk has no space for a checkpoint, warns if it has too little for those of the whole
  * run. Folders that interrupted saves left behind are removed first. */
-static bool check_room(const Trainer *t, GError **error)
+static bool check_disk_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
     size_t bytes = (size_t)params_elements(model_params(t->model)) * sizeof(float);
@@ -316,7 +316,7 @@ static void advise(const Trainer *t)
 
 static bool save_run(const Trainer *t, GError **error)
 {
-    return (trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_room(t, error);
+    return (trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error);
 }
 
 /* Fails while train.stop_file exists. */
@@ -345,7 +345,7 @@ static bool open_device(Trainer *t, GError **error)
     return t->dev && (*t->dev->gpu.name == '\0' || mesh_use_gpu(&t->mesh, t->dev, error));
 }
 
-static bool open_files(Opening *opening, GError **error)
+static bool open_run_files(Opening *opening, GError **error)
 {
     Trainer *t = opening->t;
     return trainer_prepare_task(t, error) && open_loaders(t, error) && take_memory(opening, error) &&
@@ -359,12 +359,12 @@ static bool open_in_turn(Opening *opening, GError **error)
     Trainer *t = opening->t;
     const bool first = comm_rank(t->mesh.world) == 0;
     opening->micro_chosen = config_micro_is_auto(&t->config);
-    if (!ranks_end_together(t, !first || open_files(opening, error), error))
+    if (!ranks_end_together(t, !first || open_run_files(opening, error), error))
         return false;
     const int64_t micro = opening->micro_chosen ? ranks_agree(t, first ? config_micro_samples(&t->config) : 0) : 0;
     if (opening->micro_chosen && !first)
         t->config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
-    return ranks_end_together(t, first || open_files(opening, error), error);
+    return ranks_end_together(t, first || open_run_files(opening, error), error);
 }
 
 /* Opens what a run reads and computes with, in the state of its newest checkpoint. */
@@ -372,7 +372,8 @@ static bool open_state(Opening *opening, GError **error)
 {
     Trainer *t = opening->t;
     if (!check_stop_file(t, error) || !ranks_end_together(t, open_inputs(t, error), error) || !open_device(t, error) ||
-        !open_in_turn(opening, error) || !ranks_alike(t, error) || !ranks_end_together(t, open_model(t, error), error))
+        !open_in_turn(opening, error) || !ranks_alike(t, error) ||
+        !ranks_end_together(t, open_trained(t, error), error))
         return false;
     report_model(opening);
     if (!ranks_end_together(t, trainer_resume(t, error), error))

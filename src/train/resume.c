@@ -140,7 +140,7 @@ static bool all_see(Trainer *t, const char *folder, GError **error)
 }
 
 /* On rank 0: tells the other ranks the checkpoint's step (follow), then loads the checkpoint together with them. */
-static bool load(const char *folder, void *trainer, GError **error)
+static bool load_trainer(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     g_autofree char *name = g_path_get_basename(folder);
@@ -169,7 +169,7 @@ static bool follow(Trainer *t, int64_t *step, GError **error)
 static bool open_newest(Trainer *t, int64_t *step, GError **error)
 {
     const char *dir = t->config.run.dir;
-    if (!run_open_newest(dir, load, t, step, error))
+    if (!run_open_newest(dir, load_trainer, t, step, error))
         return false;
     if (*step < 0)
         return true;

@@ -30,13 +30,13 @@ static char *kept(const char *dir, const char *name)
     return g_build_filename(dir, "rollback", name, NULL);
 }
 
-static bool has(const char *dir, const char *name)
+static bool holds_file(const char *dir, const char *name)
 {
     g_autofree char *path = kept(dir, name);
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-static bool put(const char *dir, const char *name, const char *text, GError **error)
+static bool put_state(const char *dir, const char *name, const char *text, GError **error)
 {
     g_autofree char *path = kept(dir, name);
     return io_write_file(path, text, strlen(text), error);
@@ -73,7 +73,7 @@ static void put_store_back(const char *dir)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *copy = kept(dir, "mlflow");
-    if (has(dir, "mlflow") && !mlflow_put_back(dir, copy, &problem))
+    if (holds_file(dir, "mlflow") && !mlflow_put_back(dir, copy, &problem))
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 
@@ -162,7 +162,7 @@ static bool go_there(const char *dir, int64_t step, GError **error)
         return false;
     run_link(dir, "latest", step);
     return link_best(dir, &state, error) && spike_cut(dir, step, error) &&
-           cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
+           cut_logs(dir, (RunPoint){ step, state.samples }, error) && put_state(dir, "done", "", error);
 }
 
 static bool try_there(const char *dir, int64_t step, GError **error)
@@ -195,7 +195,7 @@ static bool move_back(const char *dir, GError **error)
 static bool put_back(const char *dir, const char *name, GError **error)
 {
     g_autofree char *from = kept(dir, name), *to = g_build_filename(dir, name, NULL);
-    if (!has(dir, name))
+    if (!holds_file(dir, name))
         return true;
     return (g_file_test(to, G_FILE_TEST_IS_REGULAR) || io_remove_tree(to, error)) && io_rename(from, to, error);
 }
@@ -231,9 +231,9 @@ bool rollback_finish(const char *dir, GError **error)
     const int64_t step = get(dir, "to");
     if (!io_remove_tree(unfinished, error))
         return false;
-    if (has(dir, "undo"))
+    if (holds_file(dir, "undo"))
         return go_back(dir, error);
-    return step < 0 || has(dir, "done") || try_there(dir, step, error);
+    return step < 0 || holds_file(dir, "done") || try_there(dir, step, error);
 }
 
 bool rollback_forget(const char *dir, GError **error)
@@ -280,9 +280,9 @@ static bool go_locked(const char *dir, int64_t step, GError **error)
         return false;
     if (!checkpoint_verify(folder, error))
         return false;
-    if (!has(dir, "to"))
+    if (!holds_file(dir, "to"))
         return keep_all(dir, step, error) && try_there(dir, step, error);
-    return io_remove_file(done, error) && put(dir, "to", text, error) && try_there(dir, step, error);
+    return io_remove_file(done, error) && put_state(dir, "to", text, error) && try_there(dir, step, error);
 }
 
 bool rollback_to(const char *dir, int64_t step, GError **error)
@@ -297,12 +297,12 @@ bool rollback_to(const char *dir, int64_t step, GError **error)
 
 static bool undo_locked(const char *dir, GError **error)
 {
-    if (has(dir, "undo"))
+    if (holds_file(dir, "undo"))
         return go_back(dir, error);
-    if (!has(dir, "to")) /* an interrupted rollback is also undone, as far as it got */
+    if (!holds_file(dir, "to")) /* an interrupted rollback is also undone, as far as it got */
         return fail_user(error, "%s: there is no rollback to undo; the first save after a rollback makes it final",
                          dir);
-    return put(dir, "undo", "", error) && go_back(dir, error);
+    return put_state(dir, "undo", "", error) && go_back(dir, error);
 }
 
 bool rollback_undo(const char *dir, GError **error)

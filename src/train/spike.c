@@ -55,7 +55,7 @@ void spike_count(TrainState *state, const TrainConfig *train, double loss)
 }
 
 /* The step of a file step-00001234.json; -1 means another file. */
-static int64_t step_of(const char *name)
+static int64_t spike_file_step(const char *name)
 {
     char *end = NULL;
     const char *digits = g_str_has_prefix(name, "step-") ? name + strlen("step-") : "";
@@ -70,7 +70,7 @@ bool spike_cut(const char *dir, int64_t last, GError **error)
     const char *name;
     while (entries && (name = g_dir_read_name(entries))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        if (step_of(name) > last && !io_remove_file(path, error))
+        if (spike_file_step(name) > last && !io_remove_file(path, error))
             return false;
     }
     return true;

@@ -34,7 +34,7 @@ static void request(int number)
 
 /* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
  * threads can corrupt the heap. */
-static void *watch(void *argument)
+static void *watch_signals(void *argument)
 {
     sigset_t *awaited = argument, again;
     int number;
@@ -70,7 +70,7 @@ void stop_catch_signals(void)
     if (!ignored(SIGHUP)) /* nohup starts a program with SIGHUP ignored, which stays so */
         sigaddset(&awaited, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &awaited, NULL);
-    g_thread_unref(g_thread_new("signals", watch, &awaited));
+    g_thread_unref(g_thread_new("signals", watch_signals, &awaited));
     g_once_init_leave(&ready, 1);
 }
 

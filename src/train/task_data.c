@@ -20,7 +20,7 @@ static bool remove_dataset(const char *prefix, GError **error)
 
 /* Makes the datasets of the task. Removes those of an earlier start that never trained, whose held-out examples may
  * differ. */
-static bool prepare(Trainer *t, const char *prefix, GError **error)
+static bool prepare_task_data(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
     Task task;
@@ -49,7 +49,7 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
 {
     if (begun)
         log_warning("%s is gone: it is made again from task.data", t->task.train);
-    if (prepare(t, t->task.train, error))
+    if (prepare_task_data(t, t->task.train, error))
         return true;
     return begun ? fail_context(error,
                                 "%s, the examples that the run read at its start, is gone and cannot be made again",

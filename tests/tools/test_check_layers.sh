@@ -47,3 +47,10 @@ refuses device/cpu/cpu.c '#include "device/cpu/kernels/simd.h"' 'is inside src/d
 refuses device/cpu/shared.c $'void cpu_again(int *x)\n{\n    cpu_fill(x);\n}' 'circle: .*cpu.c -> .*fill.c (kernel) -> .*shared.c (cpu_shared) -> .*cpu.c (cpu_fill)'
 refuses device/cpu/kernels/fill.c $'const int table[] = {\n    1,\n};\nvoid again(int *x)\n{\n    cpu_fill(x);\n}' 'circle: .*cpu.c -> .*fill.c (kernel) -> .*cpu.c (cpu_fill)'
 refuses device/cpu/shared.c $'void (*const cpu_table[])(int *) = { cpu_fill };' 'circle: .*(cpu_fill)'
+
+private=$'static void fill(int *x)\n{\n    *x = 1;\n}'
+reset_tree
+echo "$private" | tee -a "$tree/src/device/cpu/cpu.c" >>"$tree/src/device/cpu/shared.c"
+tools/check-layers "$tree" # two files may
+reset_tree() { :; }
+refuses train/step.c "$private" 'fill: a private function of three files or more.* src/device/cpu/cpu.c src/device/cpu/shared.c src/train/step.c'

@@ -145,7 +145,7 @@ static const char *mistyped(const char *key, const GPtrArray *keys)
 /* A user's error that names the option that was probably meant: one of the group whose key differs by one letter, else
  * one of the same key in another group, else the one that other programs call so, else the nearest key of the group,
  * else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false. */
-static bool fail_unknown(const OptionTable *table, const char *name, const char *value, GError **error)
+static bool fail_unknown_option(const OptionTable *table, const char *name, const char *value, GError **error)
 {
     g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
                          groups = g_ptr_array_new_with_free_func(g_free);
@@ -192,7 +192,7 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
         const OptionSetting *setting = g_ptr_array_index(settings, i);
         const OptionRow *row = options_find(table, setting->name);
         if (row == NULL) {
-            fail_unknown(table, setting->name, setting->value, error);
+            fail_unknown_option(table, setting->name, setting->value, error);
             return fail_with_origin(setting->origin, error);
         }
         g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;

@@ -189,7 +189,7 @@ static bool read_list(Reader *reader, const yaml_event_t *start, const char *nam
     return true;
 }
 
-static bool read_map(Reader *reader, const char *group, GError **error);
+static bool read_yaml_map(Reader *reader, const char *group, GError **error);
 
 /* Whether the event is the empty value of "group:" with nothing after the colon. */
 static bool is_empty_group(const yaml_event_t *event, const char *group)
@@ -205,7 +205,7 @@ static bool read_value(Reader *reader, const char *group, const char *name, GErr
         return false;
     bool ok = true;
     if (event.type == YAML_MAPPING_START_EVENT && group == NULL && strcmp(name, "extends") != 0) {
-        ok = check_unmarked(reader, &event, name, error) && read_map(reader, name, error);
+        ok = check_unmarked(reader, &event, name, error) && read_yaml_map(reader, name, error);
     } else if (event.type == YAML_SEQUENCE_START_EVENT && strchr(name, '.')) {
         ok = read_list(reader, &event, name, error);
     } else if (!is_empty_group(&event, group) || strchr(name, '.') || strcmp(name, "extends") == 0) {
@@ -218,7 +218,7 @@ static bool read_value(Reader *reader, const char *group, const char *name, GErr
 
 /* Reads the keys and values of a map; the event that starts it has been read. `group` is NULL at the top of the file.
  */
-static bool read_map(Reader *reader, const char *group, GError **error)
+static bool read_yaml_map(Reader *reader, const char *group, GError **error)
 {
     for (;;) {
         yaml_event_t event;
@@ -240,13 +240,13 @@ static bool read_map(Reader *reader, const char *group, GError **error)
 static bool read_root(Reader *reader, const yaml_event_t *event, GError **error)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
-        return check_unmarked(reader, event, NULL, error) && read_map(reader, NULL, error);
+        return check_unmarked(reader, event, NULL, error) && read_yaml_map(reader, NULL, error);
     if (event->type == YAML_SCALAR_EVENT && event->data.scalar.length == 0)
         return true; /* "---" and nothing else */
     return refuse(reader, event, NULL, "a configuration is a map: write \"group:\" and \"  key: value\" lines", error);
 }
 
-static bool read_document(Reader *reader, GError **error)
+static bool read_yaml_document(Reader *reader, GError **error)
 {
     bool seen = false;
     for (;;) {
@@ -268,7 +268,7 @@ static bool read_document(Reader *reader, GError **error)
     }
 }
 
-static bool read_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error);
+static bool read_yaml_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error);
 
 /* Reads the file that `extends` names; `chain` holds the canonical paths of the files that are being read. */
 static bool read_extended(const Reader *reader, GPtrArray *settings, GPtrArray *chain, GError **error)
@@ -284,21 +284,21 @@ static bool read_extended(const Reader *reader, GPtrArray *settings, GPtrArray *
     if (chain->len > MAX_EXTENDS)
         return fail_user(error, "%s:%lu: extends: more than %d files deep", reader->path, reader->extends_at,
                          MAX_EXTENDS);
-    if (read_file(settings, path, chain, error))
+    if (read_yaml_file(settings, path, chain, error))
         return true;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         fail_context(error, "%s:%lu: extends", reader->path, reader->extends_at);
     return false;
 }
 
-static bool read_text(GPtrArray *settings, const char *text, size_t bytes, const char *path, GPtrArray *chain,
-                      GError **error)
+static bool read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path, GPtrArray *chain,
+                           GError **error)
 {
     Reader reader = { .path = path, .text = text, .bytes = bytes, .settings = option_settings_new() };
     reader.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     CHECK(yaml_parser_initialize(&reader.parser), "libyaml");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, bytes);
-    bool ok = read_document(&reader, error);
+    bool ok = read_yaml_document(&reader, error);
     if (ok && reader.extends)
         ok = read_extended(&reader, settings, chain, error);
     if (ok)
@@ -311,20 +311,20 @@ static bool read_text(GPtrArray *settings, const char *text, size_t bytes, const
     return ok;
 }
 
-static bool read_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error)
+static bool read_yaml_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error)
 {
     size_t bytes;
     g_autofree char *text = io_read_file(path, MAX_FILE_BYTES, &bytes, error);
     if (text == NULL)
         return false;
     g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
-    return read_text(settings, text, bytes, path, chain, error);
+    return read_yaml_text(settings, text, bytes, path, chain, error);
 }
 
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error)
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(g_free);
-    return read_file(settings, path, chain, error);
+    return read_yaml_file(settings, path, chain, error);
 }
 
 bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
@@ -332,7 +332,7 @@ bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
-    return read_text(settings, text, bytes, path, chain, error);
+    return read_yaml_text(settings, text, bytes, path, chain, error);
 }
 
 /* ---- writing ---- */

@@ -88,7 +88,7 @@ static bool has_marks(const Grid *grid)
 }
 
 /* A last column has the marks of rows, if there are any. */
-static void print_table(const Grid *grid, const CollectOptions *options)
+static void print_grid_table(const Grid *grid, const CollectOptions *options)
 {
     const bool marked = has_marks(grid);
     Table table = table_new(2 + (int)grid->columns->len + marked);
@@ -171,7 +171,7 @@ static void print_latex(const Grid *grid, const CollectOptions *options)
 }
 
 /* {"row": …, "runs": 5, "scores": [{"task": …, "name": …, "n": …, "mean": …, "std": …, "values": […]}]}. */
-static bool print_json(const Grid *grid, GError **error)
+static bool print_grid_json(const Grid *grid, GError **error)
 {
     bool good = true;
     for (guint r = 0; good && r < grid->rows->len; r++) {
@@ -204,19 +204,19 @@ bool collect_runs(char *const *paths, int n, const CollectOptions *options, GErr
         return false;
     bool good = grid_make(&grid, runs, options->scores, error);
     if (good && options->format == COLLECT_JSON)
-        good = print_json(&grid, error);
+        good = print_grid_json(&grid, error);
     else if (good && options->format == COLLECT_TSV)
         print_tsv(&grid, options);
     else if (good && options->format == COLLECT_LATEX)
         print_latex(&grid, options);
     else if (good)
-        print_table(&grid, options);
+        print_grid_table(&grid, options);
     grid_clear(&grid);
     return good;
 }
 
 /* The index of the name in the list; -1 with an error. NULL means the first one. */
-static int choose(const char *option, const char *name, const char *const *names, GError **error)
+static int choose_name(const char *option, const char *name, const char *const *names, GError **error)
 {
     for (int i = 0; names[i]; i++)
         if (name == NULL || strcmp(names[i], name) == 0)
@@ -236,7 +236,7 @@ bool verb_collect(int argc, char **argv, GError **error)
         return fail_user(error, "no runs given; usage: " USAGE);
     if (digits < 0 || digits > 12)
         return fail_user(error, "--digits is %d, want 0 to 12", digits);
-    int row = choose("by", by, rows, error), form = row < 0 ? -1 : choose("format", format, formats, error);
+    int row = choose_name("by", by, rows, error), form = row < 0 ? -1 : choose_name("format", format, formats, error);
     if (form < 0)
         return false;
     const CollectOptions options = {

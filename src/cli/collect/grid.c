@@ -52,7 +52,7 @@ static void add_columns(Grid *grid, const CollectedRun *run, char **wanted)
             add_column(grid, run, g_array_index(metrics, Metric, i).name);
 }
 
-static void add_row(Grid *grid, const CollectedRun *run)
+static void add_run_row(Grid *grid, const CollectedRun *run)
 {
     if (!g_ptr_array_find_with_equal_func(grid->rows, run->row, g_str_equal, NULL))
         g_ptr_array_add(grid->rows, run->row);
@@ -81,7 +81,7 @@ static void order_columns(Grid *grid)
 
 /* ---- cells ---- */
 
-static void fill(GridCell *cell, const GPtrArray *runs, const char *row, const GridColumn *column)
+static void fill_cell(GridCell *cell, const GPtrArray *runs, const char *row, const GridColumn *column)
 {
     cell->values = g_array_new(false, false, sizeof(double));
     double sum = 0, squares = 0;
@@ -145,7 +145,7 @@ bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **e
     g_auto(GStrv) wanted = g_strsplit(scores ? scores : "", ",", -1);
     *grid = (Grid){ .rows = g_ptr_array_new(), .columns = g_array_new(false, false, sizeof(GridColumn)) };
     for (guint i = 0; i < runs->len; i++) {
-        add_row(grid, runs->pdata[i]);
+        add_run_row(grid, runs->pdata[i]);
         add_columns(grid, runs->pdata[i], wanted);
     }
     if (!check_wanted(grid, wanted, error))
@@ -159,8 +159,8 @@ bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **e
         grid->n_runs[r] = count_runs(runs, grid->rows->pdata[r]);
         count_marks(grid, runs, r);
         for (guint c = 0; c < grid->columns->len; c++)
-            fill(&grid->cells[r * grid->columns->len + c], runs, grid->rows->pdata[r],
-                 &g_array_index(grid->columns, GridColumn, c));
+            fill_cell(&grid->cells[r * grid->columns->len + c], runs, grid->rows->pdata[r],
+                      &g_array_index(grid->columns, GridColumn, c));
     }
     return true;
 }

@@ -109,7 +109,7 @@ static GPtrArray *run_paths(char *const *paths, int n)
 /* ---- options ---- */
 
 /* A run's value of an option; "-" if the option did not exist when the run was started. */
-static const char *value_of(const Run *run, const char *option)
+static const char *option_value(const Run *run, const char *option)
 {
     const char *value = option_settings_find(run->settings, option);
     return value ? value : "-";
@@ -118,7 +118,7 @@ static const char *value_of(const Run *run, const char *option)
 static bool differs(const Run *runs, int n, const char *option)
 {
     for (int i = 1; i < n; i++)
-        if (strcmp(value_of(&runs[i], option), value_of(&runs[0], option)) != 0)
+        if (strcmp(option_value(&runs[i], option), option_value(&runs[0], option)) != 0)
             return true;
     return false;
 }
@@ -161,7 +161,7 @@ static void print_options(const Run *runs, int n)
     for (guint j = 0; j < names->len; j++) {
         table_add(&table, g_strdup(names->pdata[j]));
         for (int i = 0; i < n; i++)
-            table_add(&table, g_strdup(shown(value_of(&runs[i], names->pdata[j]))));
+            table_add(&table, g_strdup(shown(option_value(&runs[i], names->pdata[j]))));
     }
     table_print(&table);
 }
@@ -186,7 +186,7 @@ static const GArray *points_of(const Run *run, const Axis *axis)
     return axis->valid ? run->history.valid : run->history.train;
 }
 
-static double place(const GArray *points, guint i, const Axis *axis)
+static double place_of_point(const GArray *points, guint i, const Axis *axis)
 {
     return history_x(&g_array_index(points, HistoryPoint, i), axis->by_tokens);
 }
@@ -204,14 +204,15 @@ static GArray *places_of(const Run *runs, int n, const Axis *axis)
     const GArray *shortest = NULL;
     for (int i = 0; i < n; i++) {
         const GArray *points = points_of(&runs[i], axis);
-        if (points->len == 0 || isnan(place(points, points->len - 1, axis)))
+        if (points->len == 0 || isnan(place_of_point(points, points->len - 1, axis)))
             return places;
-        if (shortest == NULL || place(points, points->len - 1, axis) < place(shortest, shortest->len - 1, axis))
+        if (shortest == NULL ||
+            place_of_point(points, points->len - 1, axis) < place_of_point(shortest, shortest->len - 1, axis))
             shortest = points;
     }
     guint every = (shortest->len + (guint)rows - 1) / (guint)rows;
     for (guint i = (shortest->len - 1) % every; i < shortest->len; i += every) {
-        double x = place(shortest, i, axis);
+        double x = place_of_point(shortest, i, axis);
         g_array_append_val(places, x);
     }
     return places;
@@ -247,7 +248,7 @@ static bool print_json_options(const Run *runs, int n, GError **error)
     for (guint j = 0; good && j < names->len; j++) {
         json_t *values = json_object();
         for (int i = 0; i < n; i++)
-            json_object_set_new(values, runs[i].name, json_string(value_of(&runs[i], names->pdata[j])));
+            json_object_set_new(values, runs[i].name, json_string(option_value(&runs[i], names->pdata[j])));
         good = print_json_line(json_pack("{s:s, s:o}", "option", names->pdata[j], "values", values), error);
     }
     return good;

@@ -64,7 +64,7 @@ static void add_legend(GString *svg, const Curve *curve, int colour)
     plot_text(svg, PLOT_LEFT + 24, y, "start", text->str);
 }
 
-static void draw(FILE *out, const Curve *curves, int n, Baseline baseline, const PlotLine *lines, SeriesAxis axis)
+static void draw_page(FILE *out, const Curve *curves, int n, Baseline baseline, const PlotLine *lines, SeriesAxis axis)
 {
     g_autoptr(GString) svg = g_string_new(NULL);
     double right = 1, low = baseline.name ? baseline.loss : (double)INFINITY,
@@ -97,7 +97,7 @@ void curves_write(FILE *out, const Curve *curves, int n, Baseline baseline)
         lines[2 * i] = (PlotLine){ points_of(curves[i].history->train, axis), i, false };
         lines[2 * i + 1] = (PlotLine){ points_of(curves[i].history->valid, axis), i, true };
     }
-    draw(out, curves, n, baseline, lines, axis);
+    draw_page(out, curves, n, baseline, lines, axis);
     for (int i = 0; i < 2 * n; i++)
         g_array_unref((GArray *)(uintptr_t)lines[i].points);
 }

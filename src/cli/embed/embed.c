@@ -136,7 +136,7 @@ static bool run_batch(Embedding *e, GError **error)
 }
 
 /* Truncates a text that is too long, but keeps the special tokens at its end. */
-static void cut(Embedding *e, const Prompt *prompt)
+static void cut_prompt(Embedding *e, const Prompt *prompt)
 {
     if (prompt->ids->len <= e->longest)
         return;
@@ -150,13 +150,13 @@ static void cut(Embedding *e, const Prompt *prompt)
                     e->n_done + e->pending->len + 1);
 }
 
-static bool add(Embedding *e, Prompt *prompt, GError **error)
+static bool embed_prompt(Embedding *e, Prompt *prompt, GError **error)
 {
     for (guint i = 0; i < prompt->ids->len; i++)
         if (ids_of(prompt)[i] >= e->format.vocab)
             return fail_user(error, "the tokenizer gives an id of %d, but the model's are 0 to %" PRId64,
                              ids_of(prompt)[i], e->format.vocab - 1);
-    cut(e, prompt);
+    cut_prompt(e, prompt);
     if (!embedder_add(e->embedder, ids_of(prompt), prompt->ids->len)) {
         if (!run_batch(e, error))
             return false;
@@ -175,7 +175,7 @@ static bool embed_lines(Embedding *e, PromptReader *reader, GError **error)
         more = prompts->len > 0;
         while (prompts->len > 0) {
             Prompt *prompt = g_ptr_array_steal_index(prompts, 0);
-            if (!add(e, prompt, error)) {
+            if (!embed_prompt(e, prompt, error)) {
                 prompt_free(prompt);
                 return false;
             }
@@ -227,7 +227,7 @@ static bool embed_files(Embedding *e, char **paths, int n, GError **error)
     return done;
 }
 
-static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n, GError **error)
+static bool embed_with(const LoadedModel *loaded, Pooling pooling, char **paths, int n, GError **error)
 {
     const ModelConfig *config = model_config(loaded->model);
     Embedding e = { .model = loaded->model,
@@ -312,5 +312,5 @@ bool verb_embed(int argc, char **argv, GError **error)
                                        .device = device_name,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
     return loaded_model_open(&loaded, &source, error) && take_declared(loaded.model, &pooling, error) &&
-           run(&loaded, pooling, argv + 1, argc - 1, error);
+           embed_with(&loaded, pooling, argv + 1, argc - 1, error);
 }

@@ -22,7 +22,7 @@ static const struct {
 };
 
 /* The content of FOLDER/NAME; NULL means that there is none. */
-static const json_t *file_of(const json_t *files, const char *folder, const char *name)
+static const json_t *json_file(const json_t *files, const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     return json_object_get(files, path);
@@ -55,9 +55,9 @@ static bool read_module(const json_t *files, const json_t *entry, SentenceFolder
     const char *type = tokenizer_json_text(entry, "type"), *name = hf_sentence_module(entry),
                *module = tokenizer_json_text(entry, "path");
     if (strcmp(name, "Transformer") == 0)
-        return read_limits(file_of(files, module, HF_SENTENCE_LIMITS), folder, error);
+        return read_limits(json_file(files, module, HF_SENTENCE_LIMITS), folder, error);
     if (strcmp(name, "Pooling") == 0)
-        return read_pooling(file_of(files, module, "config.json"), module, folder, error);
+        return read_pooling(json_file(files, module, "config.json"), module, folder, error);
     folder->normalize = strcmp(name, "Normalize") == 0;
     return folder->normalize || fail_user(error, "modules.json has the module %s, which loam does not have" ASIDE,
                                           *type ? type : "without a type");

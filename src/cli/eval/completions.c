@@ -35,7 +35,7 @@ static char *decode_after(const Tokenizer *tok, const int32_t *prompt, int64_t n
     return tokenizer_decode(tok, (const int32_t *)(const void *)ids->data, ids->len, error);
 }
 
-static void cut(char *text, const char *const *stop)
+static void cut_completion(char *text, const char *const *stop)
 {
     for (; stop && *stop; stop++) {
         char *at = **stop ? strstr(text, *stop) : NULL;
@@ -73,7 +73,7 @@ static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, 
                  : tokenizer_decode_answer(tok, generation->ids, error);
     if (text == NULL)
         return false;
-    cut(text, w->stop);
+    cut_completion(text, w->stop);
     const Trial trial = { .problem = problem, .text = valid_text(text, &replaced) };
     g_array_append_val(trials, trial);
     return true;

@@ -138,7 +138,7 @@ typedef struct Evaluation {
     int n_overrides;
 } Evaluation;
 
-static bool open_model(Evaluation *e, const char *path, GError **error)
+static bool open_evaluated(Evaluation *e, const char *path, GError **error)
 {
     const Precision precision = config_precision(&e->config);
     const LoadedModelSource source = { .path = path,
@@ -202,7 +202,7 @@ static void add_heads(json_t *object, const LossSums *sums)
     }
 }
 
-static bool print_json(const Result *result, bool unigram, GError **error)
+static bool print_scores_json(const Result *result, bool unigram, GError **error)
 {
     const LossSums *sums = &result->sums;
     const HeadId main = loss_sums_main(sums);
@@ -253,7 +253,7 @@ static void print_labels(const Result *result)
     printf(", over %.0f %s\n", sums->head[main].weight, loss_names(main)->rows);
 }
 
-static void print_text(const Result *result, bool unigram)
+static void print_scores_text(const Result *result, bool unigram)
 {
     const LossSums *sums = &result->sums;
     if (loss_sums_main(sums) != HEAD_TOKENS) {
@@ -295,8 +295,8 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
     if (!isfinite(nll))
         return fail_not_finite(e->loaded.model, "a loss", nll, error) || fail_context(error, "%s", result.name);
     if (o->as_json)
-        return print_json(&result, o->unigram, error);
-    print_text(&result, o->unigram);
+        return print_scores_json(&result, o->unigram, error);
+    print_scores_text(&result, o->unigram);
     return true;
 }
 
@@ -362,7 +362,7 @@ static const char *program_option_given(const EvalOptions *o)
     return NULL;
 }
 
-static bool evaluate(Evaluation *e, const char *model_path, GError **error)
+static bool evaluate_model(Evaluation *e, const char *model_path, GError **error)
 {
     const EvalOptions *o = e->options;
     const bool runs_programs = o->with_task && tests_programs(o, &e->config);
@@ -371,7 +371,7 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
                          program_option_given(o));
     if (!model_path)
         return evaluate_programs(o, NULL, &e->config, NULL, error);
-    if (!open_model(e, model_path, error))
+    if (!open_evaluated(e, model_path, error))
         return false;
     if (runs_programs)
         return evaluate_programs(o, &e->loaded, &e->config, model_path, error);
@@ -402,7 +402,7 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     return true;
 }
 
-static bool check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+static bool check_eval_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
 {
     return (value >= least && value <= most) ||
            fail_user(error, "--%s %" PRId64 " is out of range: %" PRId64 " to %" PRId64, name, value, least, most);
@@ -417,7 +417,7 @@ static bool check_ranking(const EvalOptions *o, GError **error)
     return *o->shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
 }
 
-static bool check_options(EvalOptions *o, GError **error)
+static bool check_eval_options(EvalOptions *o, GError **error)
 {
     if (o->unigram && (o->with_task || o->score_path))
         return fail_user(error, "--unigram is for the loss on data.valid: leave out --task and --score");
@@ -453,16 +453,16 @@ static bool check_options(EvalOptions *o, GError **error)
                          "all the same",
                          o->programs.n);
     return cli_parse_on_error(&o->skips, o->on_error, error) && check_ranking(o, error) &&
-           check_count("shots", o->shots, 0, 1000, error) && check_count("beams", o->beams, 1, 256, error) &&
-           check_count("bootstrap", o->resamples, 0, 1000000, error) &&
-           check_count("n", o->programs.n, 1, 256, error) &&
-           check_count("jobs", o->programs.run.jobs, 0, 1024, error) &&
-           check_count("memory", o->memory_mib, 64, 1 << 20, error);
+           check_eval_count("shots", o->shots, 0, 1000, error) && check_eval_count("beams", o->beams, 1, 256, error) &&
+           check_eval_count("bootstrap", o->resamples, 0, 1000000, error) &&
+           check_eval_count("n", o->programs.n, 1, 256, error) &&
+           check_eval_count("jobs", o->programs.run.jobs, 0, 1024, error) &&
+           check_eval_count("memory", o->memory_mib, 64, 1 << 20, error);
 }
 
 /* The arguments after MODEL as "group.key=value". With --task, one argument without "=" is the task's name. NULL with
  * an error if there are two of those. */
-static GPtrArray *take_settings(const EvalOptions *o, char **words, int n, GError **error)
+static GPtrArray *take_eval_settings(const EvalOptions *o, char **words, int n, GError **error)
 {
     GPtrArray *settings = g_ptr_array_new_with_free_func(g_free);
     const char *task = NULL;
@@ -500,16 +500,16 @@ bool verb_eval(int argc, char **argv, GError **error)
     const int first = o.programs.predictions ? 1 : 2;
     if (argc < first)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (!check_options(&o, error) || (o.with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
+    if (!check_eval_options(&o, error) || (o.with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
         return false;
     const char *model = o.programs.predictions ? NULL : argv[1];
-    g_autoptr(GPtrArray) settings = take_settings(&o, argv + first, argc - first, error);
+    g_autoptr(GPtrArray) settings = take_eval_settings(&o, argv + first, argc - first, error);
     if (!settings)
         return false;
     Evaluation e = { .options = &o, .overrides = (char **)settings->pdata, .n_overrides = (int)settings->len };
     bool done = (model ? cli_model_config(&e.config, model, e.overrides, e.n_overrides, error)
                        : config_load(&e.config, NULL, e.overrides, e.n_overrides, error)) &&
-                evaluate(&e, model, error);
+                evaluate_model(&e, model, error);
     g_clear_pointer(&e.sets, g_ptr_array_unref);
     loaded_model_close(&e.loaded);
     config_clear(&e.config);

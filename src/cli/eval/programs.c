@@ -61,7 +61,7 @@ static void free_item(gpointer data)
     g_free(item);
 }
 
-static bool find_file(Run *run, const TaskConfig *config, GError **error)
+static bool find_problems(Run *run, const TaskConfig *config, GError **error)
 {
     TaskFile train;
     if (!task_files(&run->task, config, &train, &run->file, error))
@@ -122,14 +122,14 @@ static bool read_problems(Run *run, const TaskConfig *config, GError **error)
 
 /* The key that identifies a completion in the file of results: its text if it was given (--predictions), else its
  * number among the completions of its problem. g_free. */
-static char *key_of(const Run *run, const ProgramItem *item, const char *text)
+static char *completion_key(const Run *run, const ProgramItem *item, const char *text)
 {
     if (run->options->predictions)
         return g_strdup_printf("%s\x1f%s", item->problem.name, text);
     return g_strdup_printf("%s\x1f%" PRId64, item->problem.name, item->n);
 }
 
-static void count(Run *run, ProgramItem *item, bool passed, bool passed_base, const char *result)
+static void count_program(Run *run, ProgramItem *item, bool passed, bool passed_base, const char *result)
 {
     item->n++;
     item->passed += passed;
@@ -142,7 +142,7 @@ static void count(Run *run, ProgramItem *item, bool passed, bool passed_base, co
 /* If an interrupted command stored the result of the item's next completion, counts it and sets *found. */
 static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *found, GError **error)
 {
-    g_autofree char *key = key_of(run, item, text);
+    g_autofree char *key = completion_key(run, item, text);
     json_t *answer = NULL;
     *found = false;
     if (!run->out)
@@ -152,15 +152,15 @@ static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *fou
     const char *result = json_string_value(json_object_get(answer, "result"));
     *found = answer != NULL;
     if (answer && result)
-        count(run, item, json_is_true(json_object_get(answer, "passed")),
-              json_is_true(json_object_get(answer, "passed_base")), result);
+        count_program(run, item, json_is_true(json_object_get(answer, "passed")),
+                      json_is_true(json_object_get(answer, "passed_base")), result);
     json_decref(answer);
     return !*found || result || fail_user(error, "%s: a line has no result", run->options->out);
 }
 
 static bool write_result(const Run *run, const ProgramItem *item, const Trial *trial, GError **error)
 {
-    g_autofree char *key = key_of(run, item, trial->text);
+    g_autofree char *key = completion_key(run, item, trial->text);
     json_t *object =
         json_pack("{s:O, s:s, s:b, s:s}", "task_id", trial->problem->id, trial->whole ? "solution" : "completion",
                   trial->text, "passed", trial->passed, "result", trial->result);
@@ -179,7 +179,7 @@ static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
         ProgramItem *item = (ProgramItem *)(uintptr_t)trial->problem; /* Problem is the first member of ProgramItem */
         if (run->out && !write_result(run, item, trial, error))
             return false;
-        count(run, item, trial->passed, trial->passed_base, trial->result);
+        count_program(run, item, trial->passed, trial->passed_base, trial->result);
     }
     return true;
 }
@@ -356,7 +356,7 @@ static bool open_out(Run *run, uint64_t hash, GError **error)
                NULL;
 }
 
-static bool check_options(const Run *run, GError **error)
+static bool check_sandbox_options(const Run *run, GError **error)
 {
     const ProgramEvalOptions *o = run->options;
     int64_t ks[MOST_K];
@@ -371,12 +371,12 @@ static bool check_options(const Run *run, GError **error)
            fail_user(error, "--k %s: there are only %" PRId64 " completions of a problem, as --n says", o->k, o->n);
 }
 
-static bool evaluate(Run *run, const LoadedModel *loaded, const Config *config, GError **error)
+static bool evaluate_run(Run *run, const LoadedModel *loaded, const Config *config, GError **error)
 {
     TaskEncoder encoder = { 0 };
     if (loaded)
         encoder = task_encoder(&run->task, config, loaded);
-    bool good = find_file(run, &config->task, error) && read_problems(run, &config->task, error) &&
+    bool good = find_problems(run, &config->task, error) && read_problems(run, &config->task, error) &&
                 programs_check(&run->options->run, error) &&
                 (!run->options->out || open_out(run, hash_settings(run, loaded, config, &encoder), error));
     good = good && (loaded ? test_model(run, loaded, &encoder, error) : test_predictions(run, error));
@@ -401,11 +401,11 @@ bool eval_programs(const LoadedModel *loaded, const Config *config, const char *
     if (loaded ? !task_of_model(&run.task, config, loaded, model_path, error)
                : !task_configure(&run.task, &config->task, error))
         return false;
-    if (!check_options(&run, error))
+    if (!check_sandbox_options(&run, error))
         return false;
     own.run.timeout_s = options->timeout_s > 0 ? options->timeout_s : programs_timeout(run.task.tests);
     run.items = g_ptr_array_new_with_free_func(free_item);
-    const bool good = evaluate(&run, loaded, config, error);
+    const bool good = evaluate_run(&run, loaded, config, error);
     g_ptr_array_unref(run.items);
     g_free(run.file.path);
     return good;

@@ -47,7 +47,7 @@ static size_t line_bytes(const char *line, size_t n)
 /* ---- scores ---- */
 
 /* Sets the ids of a line. */
-static bool read_line(const Scoring *s, const char *line, size_t n, GError **error)
+static bool read_scored_line(const Scoring *s, const char *line, size_t n, GError **error)
 {
     json_error_t reason;
     json_auto_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, &reason);
@@ -71,12 +71,12 @@ static json_t *score_line(const Scoring *s, Scorer *scorer, int64_t number, GErr
 }
 
 /* Scores a line, unless the output file already has its score. */
-static bool take_line(Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
+static bool take_scored_line(Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
 {
     const size_t bytes = line_bytes(line, n);
     json_t *answer = NULL;
     GError *problem = NULL;
-    if (!read_line(s, line, n, &problem)) {
+    if (!read_scored_line(s, line, n, &problem)) {
         fail_context(&problem, "%s:%" PRId64, s->path, number);
         if (lines_skip(s->skips, &s->skipped, &problem))
             return true;
@@ -109,7 +109,7 @@ static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
         if (line->len == 0)
             break;
         if ((number == 1 && !foreign_check_start(s->path, line->str, line->len, error)) ||
-            !take_line(s, scorer, line->str, line->len, number, error))
+            !take_scored_line(s, scorer, line->str, line->len, number, error))
             return false;
     }
     return size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error);

@@ -40,7 +40,7 @@ typedef struct Run {
 /* ---- results ---- */
 
 /* The key that identifies an example in the file of answers: its texts. */
-static char *key_of(const TaskExample *example)
+static char *answer_key(const TaskExample *example)
 {
     GString *key = g_string_new(example->input);
     g_string_append_printf(key, "\x1f%s", example->second ? example->second : "");
@@ -50,10 +50,10 @@ static char *key_of(const TaskExample *example)
 }
 
 /* prompt: NULL means the example's input. */
-static bool write_line(Run *run, const TaskExample *example, const char *prompt, const Answer *answer, GError **error)
+static bool write_answer(Run *run, const TaskExample *example, const char *prompt, const Answer *answer, GError **error)
 {
     bool replaced = false;
-    g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
+    g_autofree char *text = valid_text(answer->text, &replaced), *key = answer_key(example);
     json_t *object = json_pack("{s:s*, s:s, s:s*}", "id", example->id, "input", example->input, "prompt", prompt);
     json_object_update_new(object, task_scores_line(&run->scores, example, text));
     json_object_update_new(object, json_pack("{s:f, s:o*}", "logprob", answer->logprob, "label_logprobs",
@@ -64,7 +64,7 @@ static bool write_line(Run *run, const TaskExample *example, const char *prompt,
 /* Scores the example with its prediction in the file of answers; *found becomes false if the file has none. */
 static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
 {
-    g_autofree char *key = run->out ? key_of(example) : NULL;
+    g_autofree char *key = run->out ? answer_key(example) : NULL;
     json_t *answer = NULL;
     if (run->out && !answers_file_next(run->out, key, strlen(key), &answer, error))
         return false;
@@ -100,7 +100,7 @@ static bool keep_new(Run *run, Answer *found, GError **error)
         const TaskExample *example = run->waiting->pdata[i];
         const char *prompt = run->shots ? run->prompts->pdata[i] : NULL;
         cut_answer(run, &found[i]);
-        if (run->out && !write_line(run, example, prompt, &found[i], error))
+        if (run->out && !write_answer(run, example, prompt, &found[i], error))
             return false;
         keep(run, example, &found[i]);
     }
@@ -127,7 +127,7 @@ static bool answer_waiting(Run *run, GError **error)
 
 /* ---- examples ---- */
 
-static void free_example(gpointer example)
+static void free_task_example(gpointer example)
 {
     task_example_clear(example);
     g_free(example);
@@ -160,7 +160,7 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
 }
 
 /* Takes ownership of the example. */
-static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
+static bool take_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
     bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
     run->n_examples += good;
@@ -181,7 +181,7 @@ static bool answer_file(Run *run, TaskExamples *examples, int64_t most, GError *
     Record record;
     GError *problem = NULL;
     for (int64_t n = 0; (most == 0 || n < most) && task_examples_next(examples, &example, &record, &problem); n++)
-        if (!add_example(run, &record, &example, &problem))
+        if (!take_example(run, &record, &example, &problem))
             break;
     if (problem) {
         g_propagate_error(error, problem);
@@ -251,7 +251,7 @@ static bool open_ranking(Run *run, const TaskFile *file, const TaskEvalOptions *
     return true;
 }
 
-static char *settings_of(const Run *run, const TaskEvalOptions *options)
+static char *answers_settings(const Run *run, const TaskEvalOptions *options)
 {
     GString *text = g_string_new(NULL);
     g_autofree char *task = task_settings(run->whole, &run->encoder, options->beams);
@@ -263,8 +263,8 @@ static char *settings_of(const Run *run, const TaskEvalOptions *options)
     return g_string_free(text, false);
 }
 
-static bool report(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
-                   GError **error)
+static bool report_task(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
+                        GError **error)
 {
     bool as_json = options->json;
     g_autofree char *answered = text_counted(run->n_examples, "example");
@@ -285,7 +285,7 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
 static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
 {
     char *const read[] = { file->path };
-    g_autofree char *settings = settings_of(run, options);
+    g_autofree char *settings = answers_settings(run, options);
     TaskExamples *examples = NULL;
     bool good = !options->out || io_check_apart(options->out, read, 1, error);
     good = good && (examples = task_examples_open(&run->task, run->config, file, error)) != NULL &&
@@ -296,14 +296,14 @@ static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions 
         good = answers_file_close(run->out, good, error);
     if (good && run->n_examples == 0)
         good = fail_user(error, "%s: no example to evaluate on", file->path);
-    good = good && report(run, file, examples, options, error);
+    good = good && report_task(run, file, examples, options, error);
     task_examples_close(examples);
     return good;
 }
 
 /* Evaluates. With --rank and no task.labels, the labels are the distinct answers in the training data, if there are
  * any. */
-static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
+static bool evaluate_task(Run *run, const TaskEvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };
     const bool good = task_scores_check(&run->task, error) && find_files(run, &train, &file, error) &&
@@ -326,13 +326,13 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
     run.batch = answer_batch_new();
-    run.waiting = g_ptr_array_new_with_free_func(free_example);
+    run.waiting = g_ptr_array_new_with_free_func(free_task_example);
     run.prompts = g_ptr_array_new_with_free_func(g_free);
     run.scores = task_scores_new(&run.task, run.encoder.joined);
     run.scores.resamples = options->resamples;
     run.scores.confidence = options->confidence;
     run.scores.seed = options->resample_seed;
-    bool good = evaluate(&run, options, error);
+    bool good = evaluate_task(&run, options, error);
     answer_batch_free(&run.batch);
     g_ptr_array_unref(run.waiting);
     g_ptr_array_unref(run.prompts);

@@ -58,7 +58,7 @@ static bool is_silent(const char *key)
     return g_strv_contains(silent, key) || g_str_has_prefix(key, "output_") || g_str_has_prefix(key, "return_");
 }
 
-static const json_t *find(const Source *source, const char *key)
+static const json_t *find_default(const Source *source, const char *key)
 {
     const json_t *value = json_object_get(source->object, key);
     return json_is_null(value) ? NULL : value;
@@ -66,14 +66,14 @@ static const json_t *find(const Source *source, const char *key)
 
 static bool says_true(const Source *source, const char *key)
 {
-    return json_is_true(find(source, key));
+    return json_is_true(find_default(source, key));
 }
 
 /* The value of `key`, which must be a number (whole: an integer); NULL if the key is missing, and with source->error if
  * it is of another type. */
-static const json_t *take(Source *source, const char *key, bool whole)
+static const json_t *take_default(Source *source, const char *key, bool whole)
 {
-    const json_t *value = find(source, key);
+    const json_t *value = find_default(source, key);
     if (value && !(whole ? json_is_integer(value) : json_is_number(value))) {
         if (!source->wrong)
             fail_user(source->error, "generation_config.json: %s is not %s", key,
@@ -91,7 +91,7 @@ static void take_count(Source *source, const char *key, int64_t otherwise, int64
 {
     if (*field != COUNT_UNSET)
         return;
-    const json_t *value = take(source, key, true);
+    const json_t *value = take_default(source, key, true);
     *field = value ? json_integer_value(value) : otherwise;
 }
 
@@ -99,7 +99,7 @@ static void take_real(Source *source, const char *key, double otherwise, double 
 {
     if (*field > REAL_UNSET)
         return;
-    const json_t *value = take(source, key, false);
+    const json_t *value = take_default(source, key, false);
     *field = value ? json_number_value(value) : otherwise;
 }
 
@@ -108,10 +108,10 @@ static void take_real(Source *source, const char *key, double otherwise, double 
 static void take_length(Source *source, bool encodes, GenerationSettings *settings)
 {
     int64_t whole = COUNT_UNSET;
-    if (settings->max_tokens == COUNT_UNSET && encodes && find(source, "max_new_tokens") == NULL) {
+    if (settings->max_tokens == COUNT_UNSET && encodes && find_default(source, "max_new_tokens") == NULL) {
         take_count(source, "max_length", MAX_TOKENS + 1, &whole);
         settings->max_tokens = MAX(whole - 1, 1);
-    } else if (settings->max_tokens == COUNT_UNSET && find(source, "max_new_tokens") == NULL) {
+    } else if (settings->max_tokens == COUNT_UNSET && find_default(source, "max_new_tokens") == NULL) {
         g_hash_table_add(source->left, (char *)"max_length");
     }
     take_count(source, "max_new_tokens", MAX_TOKENS, &settings->max_tokens);
@@ -143,7 +143,7 @@ static void take_choice(Source *source, GenerationSettings *settings)
         settings->top_p = 1;
 }
 
-static void append(GString *list, const char *key, const json_t *value)
+static void append_default(GString *list, const char *key, const json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
     g_string_append_printf(list, "%s%s %.60s", list->len ? ", " : "", key, text);
@@ -160,10 +160,10 @@ static void list_settings(const Source *source, GString *used, GString *unused)
     json_object_foreach((json_t *)source->object, key, value)
     {
         if (g_hash_table_contains(source->taken, key))
-            append(used, key, value);
+            append_default(used, key, value);
         else if (!is_neutral(key, value) && !is_silent(key) &&
                  (!g_strv_contains(known, key) || g_hash_table_contains(source->left, key)))
-            append(unused, key, value);
+            append_default(unused, key, value);
     }
 }
 

@@ -75,7 +75,7 @@ static const int32_t *ids_of(const GArray *array)
 }
 
 /* Prints one answer as a JSON line. text NULL means that there is no tokenizer. */
-static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
+static bool print_answer_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
     bool replaced = false;
     g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
@@ -110,7 +110,7 @@ static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt 
     if (text == NULL && tok)
         return false;
     if (as_json)
-        return print_json(prompt->text, text, generation, error);
+        return print_answer_json(prompt->text, text, generation, error);
     g_autofree char *line = one_line(text);
     puts(line);
     return true;
@@ -129,7 +129,8 @@ static void remark_limit(const ModelConfig *config, const Prompt *prompt, const 
 }
 
 /* Answers prompts as one batch; `first` is the index of the batch's first prompt in the input. */
-static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first, GError **error)
+static bool answer_prompt_batch(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first,
+                                GError **error)
 {
     const TokenRoles *roles = model_roles(model);
     const GenerateOptions options = {
@@ -172,7 +173,7 @@ static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reade
         bool good = prompts_read(reader, (guint)batch, prompts, &bad_line);
         if (prompts->len > 0)
             done =
-                answer(model, tok, prompts, first, error) ||
+                answer_prompt_batch(model, tok, prompts, first, error) ||
                 fail_context(error, "standard input, lines %" PRId64 " to %" PRId64,
                              ((Prompt *)prompts->pdata[0])->line, ((Prompt *)prompts->pdata[prompts->len - 1])->line);
         if (done && !good) {
@@ -185,7 +186,7 @@ static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reade
     return done;
 }
 
-static bool check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+static bool check_generate_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
 {
     return (value >= least && value <= most) ||
            fail_user(error, "--%s %" PRId64 " is out of range, it must be between %" PRId64 " and %" PRId64, name,
@@ -199,17 +200,19 @@ static bool check_real(const char *name, double value, double least, double most
 }
 
 /* Range of each setting; settings that are unset pass. */
-static bool check_ranges(GError **error)
+static bool check_generate_ranges(GError **error)
 {
     const GenerationSettings *s = &settings;
-    return (s->max_tokens == COUNT_UNSET || check_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
-           (s->beams == COUNT_UNSET || check_count("beams", s->beams, 1, 256, error)) &&
-           (s->top_k == COUNT_UNSET || check_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
+    return (s->max_tokens == COUNT_UNSET ||
+            check_generate_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
+           (s->beams == COUNT_UNSET || check_generate_count("beams", s->beams, 1, 256, error)) &&
+           (s->top_k == COUNT_UNSET || check_generate_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
            (s->temperature <= REAL_UNSET || check_real("temperature", s->temperature, 0, 1000, error)) &&
            (s->top_p <= REAL_UNSET || check_real("top-p", s->top_p, 1e-9, 1, error)) &&
            (s->repetition_penalty <= REAL_UNSET ||
             check_real("repetition-penalty", s->repetition_penalty, 0.01, 100, error)) &&
-           check_count("n", n_answers, 1, 256, error) && check_count("batch", batch, 1, 1024, error) &&
+           check_generate_count("n", n_answers, 1, 256, error) &&
+           check_generate_count("batch", batch, 1, 1024, error) &&
            check_real("length-penalty", length_penalty, 0, 100, error);
 }
 
@@ -237,7 +240,8 @@ static bool settle_options(Model *model, GError **error)
     g_autofree char *used = NULL, *unused = NULL;
     if (!generation_defaults(&settings, model_roles(model)->generation, model_config(model)->n_enc > 0, &used, &unused,
                              error) ||
-        !(check_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) || !check_rules(error))
+        !(check_generate_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) ||
+        !check_rules(error))
         return false;
     if (*used)
         log_info("settings from the model's generation_config.json: %s", used);
@@ -284,7 +288,7 @@ bool verb_generate(int argc, char **argv, GError **error)
         return fail_user(error, "--model is missing; usage: " USAGE);
     if (argc > 1)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
-    if (!check_ranges(error) || !check_rules(error) || !cli_parse_on_error(&skips, on_error, error))
+    if (!check_generate_ranges(error) || !check_rules(error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
     Precision precision;
     if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))

@@ -11,7 +11,7 @@ static void print_guess(const Tokenizer *tok, const MaskGuesses *mask, int32_t i
     printf("%s%s %.4f", i > 0 ? ", " : m > 0 ? " | " : "", piece, mask->probability[i]);
 }
 
-static void print_text(const Tokenizer *tok, const GArray *masks)
+static void print_masks_text(const Tokenizer *tok, const GArray *masks)
 {
     for (guint m = 0; m < masks->len; m++) {
         const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
@@ -21,7 +21,7 @@ static void print_text(const Tokenizer *tok, const GArray *masks)
     puts("");
 }
 
-static bool print_json(const Tokenizer *tok, const char *prompt, const GArray *masks, GError **error)
+static bool print_masks_json(const Tokenizer *tok, const char *prompt, const GArray *masks, GError **error)
 {
     json_t *list = json_array();
     bool replaced = false;
@@ -41,7 +41,8 @@ static bool print_json(const Tokenizer *tok, const char *prompt, const GArray *m
     return print_json_line(object, error);
 }
 
-static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int32_t mask, bool as_json, GError **error)
+static bool answer_mask(Model *model, const Tokenizer *tok, const Prompt *prompt, int32_t mask, bool as_json,
+                        GError **error)
 {
     g_autoptr(GArray) masks = g_array_new(false, false, sizeof(MaskGuesses));
     const int32_t *ids = (const int32_t *)(void *)prompt->ids->data;
@@ -50,10 +51,10 @@ static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int
     if (masks->len == 0)
         return fail_user(error, "\"%s\" has no %s to fill", prompt->text,
                          mask < 0 ? "mask" : tokenizer_piece(tok, mask));
-    if (as_json && !print_json(tok, prompt->text, masks, error))
+    if (as_json && !print_masks_json(tok, prompt->text, masks, error))
         return false;
     if (!as_json)
-        print_text(tok, masks);
+        print_masks_text(tok, masks);
     fflush(stdout);
     return true;
 }
@@ -69,7 +70,7 @@ bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptRea
         if (prompts->len == 0)
             return true;
         const Prompt *prompt = prompts->pdata[0];
-        if (answer(model, tok, prompt, mask, as_json, &problem))
+        if (answer_mask(model, tok, prompt, mask, as_json, &problem))
             continue;
         fail_context(&problem, "standard input, line %" G_GINT64_FORMAT, prompt->line);
         if (!prompts_skip(reader, &problem)) {

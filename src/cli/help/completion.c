@@ -31,7 +31,7 @@ static void add_words(GArray *all, const char *name, const char *list)
     g_array_append_val(all, words);
 }
 
-static void add_word(GString *list, const char *word)
+static void add_completion(GString *list, const char *word)
 {
     g_string_append_printf(list, "%s%s", list->len ? " " : "", word);
 }
@@ -39,7 +39,7 @@ static void add_word(GString *list, const char *word)
 static void add_list(GString *list, const char *const *words)
 {
     for (; words && *words; words++)
-        add_word(list, *words);
+        add_completion(list, *words);
 }
 
 static void add_key(const OptionRow *row, const char *accepts, gpointer data)
@@ -58,7 +58,7 @@ static void add_key_values(const OptionRow *row, const char *accepts, gpointer d
     if (strcmp(row->name, "model.preset") == 0)
         add_list(list, model_preset_names);
     for (size_t i = 0; strcmp(row->name, "task.name") == 0 && task_at(i); i++)
-        add_word(list, task_at(i)->name);
+        add_completion(list, task_at(i)->name);
     if (list->len)
         add_words(data, row->name, list->str);
 }
@@ -73,10 +73,10 @@ static void add_option_values(GArray *all, const char *page, const GOptionEntry 
     for (char **value = values; *value && values[1]; value++) {
         g_autofree char *small = g_ascii_strdown(*value, -1);
         if (strcmp(small, *value) == 0 || strcmp(*value, FILES) == 0)
-            add_word(list, *value);
+            add_completion(list, *value);
     }
     for (size_t i = 0; kinds && tokenizer_trained_kind(i); i++)
-        add_word(list, tokenizer_trained_kind(i));
+        add_completion(list, tokenizer_trained_kind(i));
     g_autofree char *verb = g_strndup(page, strcspn(page, " ")),
                     *name = g_strdup_printf("%s --%s", verb, entry->long_name);
     if (list->len)
@@ -88,7 +88,7 @@ static void add_verbs(GString *list)
     size_t n_verbs;
     const SubVerb *verbs = cli_verbs(&n_verbs);
     for (size_t i = 0; i < n_verbs; i++)
-        add_word(list, verbs[i].name);
+        add_completion(list, verbs[i].name);
 }
 
 static void add_page(const HelpPage *page, gpointer data)
@@ -101,7 +101,7 @@ static void add_page(const HelpPage *page, gpointer data)
     if (strcmp(page->name, "help") == 0)
         add_verbs(list);
     if (strstr(page->usage, CONFIG) || strcmp(page->name, "help") == 0)
-        add_word(list, CONFIG);
+        add_completion(list, CONFIG);
     add_words(data, page->name, list->str);
 }
 
@@ -113,12 +113,12 @@ static char *actions_of(const GArray *all, const char *verb)
     for (guint i = 0; i < all->len; i++) {
         const char *page = g_array_index(all, Words, i).name;
         if (g_str_has_prefix(page, before) && page[strlen(before)] != '-')
-            add_word(list, page + strlen(before));
+            add_completion(list, page + strlen(before));
     }
     return g_string_free(list, list->len == 0);
 }
 
-static GArray *gather(const OptionTable *options)
+static GArray *gather_words(const OptionTable *options)
 {
     GArray *all = g_array_new(FALSE, FALSE, sizeof(Words));
     g_array_set_clear_func(all, words_clear);
@@ -272,7 +272,7 @@ char *help_completion(const char *shell, const OptionTable *options)
     for (size_t i = 0; i < G_N_ELEMENTS(shells); i++) {
         if (strcmp(shells[i].shell, shell) != 0)
             continue;
-        g_autoptr(GArray) all = gather(options);
+        g_autoptr(GArray) all = gather_words(options);
         GString *text = g_string_new(shells[i].head);
         for (guint w = 0; w < all->len; w++) {
             const Words *words = &g_array_index(all, Words, w);

@@ -53,7 +53,7 @@ static char *params_text(ModelConfig *config)
     return text;
 }
 
-static bool add_preset(Table *table, const char *name, GError **error)
+static bool list_preset(Table *table, const char *name, GError **error)
 {
     g_auto(Config) config = { 0 };
     g_autofree char *override = g_strconcat("model.preset=", name, NULL);
@@ -79,14 +79,14 @@ static bool print_presets(GError **error)
         table_add(&table, g_strdup(heading[i]));
     bool ok = true;
     for (const char *const *name = model_preset_names; ok && *name; name++)
-        ok = add_preset(&table, *name, error);
+        ok = list_preset(&table, *name, error);
     fputs("# Presets\n\n```\n", stdout);
     table_print(&table);
     fputs("```\n", stdout);
     return ok;
 }
 
-static bool print_text(char *text)
+static bool print_page(char *text)
 {
     fputs(text, stdout);
     g_free(text);
@@ -96,7 +96,7 @@ static bool print_text(char *text)
 static bool print_completion(GError **error)
 {
     char *script = help_completion(shell, config_options());
-    return script ? print_text(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
+    return script ? print_page(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
 }
 
 /* Width of the text of options, in columns. */
@@ -107,7 +107,7 @@ static int page_width(void)
 }
 
 /* Fails for a name that is not a verb, a group of options or an option. */
-static bool fail_unknown(const char *name, GError **error)
+static bool fail_unknown_topic(const char *name, GError **error)
 {
     g_autofree char *foreign = options_find_foreign(config_options(), name, NULL);
     if (foreign && strchr(foreign, '.') == NULL) /* no option */
@@ -125,7 +125,7 @@ static bool print_options(const char *group, GError **error)
 {
     char *text = isatty(STDOUT_FILENO) ? options_to_text(config_options(), group, recipe_options, page_width())
                                        : options_to_markdown(config_options(), group, recipe_options);
-    return text ? print_text(text)
+    return text ? print_page(text)
                 : fail_user(error, "there is no group of options %s; `loam help --help` lists them", group);
 }
 
@@ -138,7 +138,7 @@ static bool help_of(int argc, char **argv, GError **error)
                         ? NULL
                         : options_to_text(config_options(), group ? group : argv[0], recipe_options, page_width());
     if (options)
-        return print_text(options);
+        return print_page(options);
     g_autofree char **arguments = g_new0(char *, (gsize)argc + 2);
     for (int i = 0; i < argc; i++)
         arguments[i] = argv[i];
@@ -149,7 +149,7 @@ static bool help_of(int argc, char **argv, GError **error)
     g_autofree char *foreign = options_find_foreign(config_options(), argv[0], NULL);
     g_autofree char *words = g_strjoinv(" ", argv);
     char *found = foreign ? NULL : help_search(words, config_options(), page_width());
-    return found ? print_text(found) : fail_unknown(argv[0], error);
+    return found ? print_page(found) : fail_unknown_topic(argv[0], error);
 }
 
 bool verb_help(int argc, char **argv, GError **error)

@@ -12,7 +12,7 @@ typedef struct Manual {
 } Manual;
 
 /* Escapes backslashes and hyphens, and lines that start like a roff request. */
-static void add_text(GString *page, const char *text)
+static void add_roff_text(GString *page, const char *text)
 {
     for (const char *c = text; *c; c++) {
         bool begins = c == text || c[-1] == '\n';
@@ -32,9 +32,9 @@ static GString *page_new(const char *name, const char *section, const char *does
     GString *page = g_string_new(NULL);
     g_autofree char *title = g_ascii_strup(name, -1);
     g_string_append_printf(page, ".TH %s %s \"\" \"loam %s\" \"loam\"\n.SH NAME\n", title, section, LOAM_VERSION);
-    add_text(page, name);
+    add_roff_text(page, name);
     g_string_append(page, " \\- ");
-    add_text(page, does);
+    add_roff_text(page, does);
     g_string_append_c(page, '\n');
     return page;
 }
@@ -48,7 +48,7 @@ static void add_about(GString *page, const char *about)
         const bool example = **paragraph == ' ';
         g_strchomp(*paragraph);
         g_string_append(page, example ? ".PP\n.nf\n" : ".PP\n");
-        add_text(page, *paragraph);
+        add_roff_text(page, *paragraph);
         g_string_append(page, example ? "\n.fi\n" : "\n");
     }
 }
@@ -60,11 +60,11 @@ static void add_options(GString *page, const GOptionEntry *entries)
     for (const GOptionEntry *entry = entries; entry->long_name; entry++) {
         g_string_append(page, ".TP\n\\fB");
         g_autofree char *name = g_strconcat("--", entry->long_name, NULL);
-        add_text(page, name);
+        add_roff_text(page, name);
         g_string_append_printf(page, "\\fR%s%s%s\n", entry->arg_description ? " \\fI" : "",
                                entry->arg_description ? entry->arg_description : "",
                                entry->arg_description ? "\\fR" : "");
-        add_text(page, entry->description);
+        add_roff_text(page, entry->description);
         g_string_append_c(page, '\n');
     }
 }
@@ -92,7 +92,7 @@ static void write_verb(const HelpPage *help, gpointer data)
     g_strdelimit(name, " ", '-');
     GString *page = page_new(name, "1", does_of(help->name));
     g_string_append(page, ".SH SYNOPSIS\n");
-    add_text(page, usage);
+    add_roff_text(page, usage);
     add_about(page, help->about);
     add_options(page, help->entries);
     g_string_append(page, ".SH SEE ALSO\n.BR loam (1),\n.BR loam\\-config (5)\n");
@@ -109,7 +109,7 @@ static bool write_program(const Manual *manual)
     const SubVerb *verbs = cli_verbs(&n_verbs);
     for (size_t i = 0; i < n_verbs; i++) {
         g_string_append_printf(page, ".TP\n\\fB%s\\fR\n", verbs[i].name);
-        add_text(page, verbs[i].does);
+        add_roff_text(page, verbs[i].does);
         g_string_append_c(page, '\n');
     }
     g_string_append(page, ".SH EXIT STATUS\n0 done; 1 a mistake in use, configuration or input; 2 a failure of the "
@@ -122,13 +122,13 @@ static void add_config_option(const OptionRow *row, const char *accepts, gpointe
 {
     GString *page = data;
     g_string_append(page, ".TP\n\\fB");
-    add_text(page, row->name);
+    add_roff_text(page, row->name);
     g_string_append(page, "\\fR (");
-    add_text(page, accepts);
+    add_roff_text(page, accepts);
     g_string_append(page, "; default ");
-    add_text(page, *row->default_value ? row->default_value : "none");
+    add_roff_text(page, *row->default_value ? row->default_value : "none");
     g_string_append(page, ")\n");
-    add_text(page, row->help);
+    add_roff_text(page, row->help);
     g_string_append_c(page, '\n');
 }
 

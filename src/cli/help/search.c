@@ -78,7 +78,7 @@ static bool mentions(const Search *search, const char *text)
 }
 
 /* Adds a line of a name and its description, which is cut at the width. */
-static void add_line(const Search *search, GString *list, const char *name, const char *description)
+static void list_line(const Search *search, GString *list, const char *name, const char *description)
 {
     g_autoptr(GString) line = g_string_new(NULL);
     g_string_append_printf(line, "  %-*s %s", NAME_WIDTH, name, description);
@@ -91,7 +91,7 @@ static void search_option(const OptionRow *row, const char *accepts, gpointer da
 {
     Search *search = data;
     if (mentions(search, row->name) || mentions(search, row->help) || mentions(search, accepts))
-        add_line(search, search->options, row->name, row->help);
+        list_line(search, search->options, row->name, row->help);
 }
 
 static void search_verb(const HelpPage *page, gpointer data)
@@ -101,12 +101,12 @@ static void search_verb(const HelpPage *page, gpointer data)
     for (const GOptionEntry *entry = page->entries; entry->long_name; entry++)
         if (mentions(search, entry->long_name) || mentions(search, entry->description)) {
             g_autofree char *option = g_strconcat(name, " --", entry->long_name, NULL);
-            add_line(search, search->verbs, option, entry->description);
+            list_line(search, search->verbs, option, entry->description);
         }
     g_autofree char *line = g_strndup(page->about, strcspn(page->about, "\n")),
                     *verb = g_strndup(page->name, strcspn(page->name, " "));
     if (mentions(search, page->name) || mentions(search, page->about) || mentions(search, cli_find_verb(verb)->does))
-        add_line(search, search->verbs, name, line);
+        list_line(search, search->verbs, name, line);
 }
 
 static void search_presets(Search *search)
@@ -114,7 +114,7 @@ static void search_presets(Search *search)
     for (const char *const *name = model_preset_names; *name; name++)
         if (mentions(search, "preset") || mentions(search, *name)) {
             g_autofree char *setting = g_strconcat("model.preset=", *name, NULL);
-            add_line(search, search->presets, setting, "");
+            list_line(search, search->presets, setting, "");
         }
 }
 
@@ -139,7 +139,7 @@ static void add_mention(Search *search, size_t first, size_t end, Place place, c
     if (best == end || index_rows[best].place != place)
         return;
     g_autofree char *path = g_build_filename(folder, index_rows[best].page, NULL);
-    add_line(search, search->pages, path, index_rows[best].text);
+    list_line(search, search->pages, path, index_rows[best].text);
 }
 
 /* One line per page of the documentation; pages with the word in their title come first. */

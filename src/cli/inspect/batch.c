@@ -42,7 +42,7 @@ static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
     return array;
 }
 
-static float value_of(const Batch *batch, int32_t i)
+static float label_value(const Batch *batch, int32_t i)
 {
     float value;
     memcpy(&value, &batch->labels[i], sizeof value);
@@ -58,7 +58,7 @@ static void add_label(json_t *root, LabelKind kind, const Batch *batch, int32_t 
     else if (batch->labels[i] == -1)
         return;
     else if (kind == LABELS_VALUE)
-        json_object_set_new(root, "value", json_real((double)value_of(batch, i)));
+        json_object_set_new(root, "value", json_real((double)label_value(batch, i)));
     else if (kind == LABELS_SPAN)
         json_object_set_new(root, "span", json_pack("[i, i]", batch->labels[i], batch->label_ends[i]));
     else
@@ -66,7 +66,7 @@ static void add_label(json_t *root, LabelKind kind, const Batch *batch, int32_t 
 }
 
 /* Sequence i of a batch: T5's inputs and targets, GPT's ids, BERT's inputs and labels. */
-static bool print_json(LabelKind kind, const Batch *batch, int32_t i, GError **error)
+static bool print_batch_json(LabelKind kind, const Batch *batch, int32_t i, GError **error)
 {
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
@@ -114,7 +114,7 @@ static void print_answer(LabelKind kind, const Batch *batch, int32_t i)
 {
     const TokenStream *stream = &batch->enc;
     if (kind == LABELS_VALUE)
-        printf("value\n%g\n", (double)value_of(batch, i));
+        printf("value\n%g\n", (double)label_value(batch, i));
     else if (kind == LABELS_SPAN)
         printf("tokens\n%d to %d\n", batch->labels[i], batch->label_ends[i]);
     else if (kind != LABELS_TOKENS)
@@ -161,7 +161,7 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
     bool good = true;
     for (int32_t i = 0; good && i < in->n_seq; i++) {
         if (as_json) {
-            good = print_json((LabelKind)loader_objective(loader)->label_kind, batch, i, error);
+            good = print_batch_json((LabelKind)loader_objective(loader)->label_kind, batch, i, error);
             continue;
         }
         if (first_sample < 0)

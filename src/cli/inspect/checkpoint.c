@@ -103,7 +103,7 @@ static void print_tensor(const FileTensor *tensor)
 }
 
 /* Whether a folder is a run or a checkpoint of loam. */
-static bool is_own(const char *folder)
+static bool is_loam_folder(const char *folder)
 {
     g_autofree char *checkpoints = g_build_filename(folder, "checkpoints", NULL),
                     *state = g_build_filename(folder, "state.json", NULL);
@@ -123,7 +123,7 @@ bool inspect_model(int argc, char **argv, GError **error)
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
     g_autofree char *word = text_shell_word(argv[1]);
-    if (is_own(argv[1]))
+    if (is_loam_folder(argv[1]))
         return fail_user(error, "%s is a run or a checkpoint of loam: loam inspect checkpoint %s shows what it holds",
                          argv[1], word);
     g_autoptr(TensorFile) file = weights_open(argv[1], error);

@@ -77,7 +77,7 @@ static int64_t count_label_ids(const Indexed *set)
     return n;
 }
 
-static Lengths measure(const Indexed *set)
+static Lengths measure_lengths(const Indexed *set)
 {
     Lengths lengths = { .n = indexed_documents(set) };
     if (lengths.n == 0)
@@ -98,7 +98,7 @@ static Lengths measure(const Indexed *set)
 }
 
 /* At most `limit` ids of a document; NULL on an error. */
-static GArray *read_document(const Indexed *set, int64_t document, int64_t limit, GError **error)
+static GArray *document_ids(const Indexed *set, int64_t document, int64_t limit, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
     int64_t first, last;
@@ -124,14 +124,14 @@ static char *ids_text(const GArray *ids)
 /* The text of a document, or without a tokenizer its ids; NULL on an error. g_free. */
 static char *document_text(const Indexed *set, int64_t document, const Tokenizer *tok, GError **error)
 {
-    g_autoptr(GArray) ids = read_document(set, document, tok ? INT32_MAX : SHOWN_IDS, error);
+    g_autoptr(GArray) ids = document_ids(set, document, tok ? INT32_MAX : SHOWN_IDS, error);
     if (!ids || !tok)
         return ids ? ids_text(ids) : NULL;
     return tokenizer_decode(tok, (const int32_t *)(const void *)ids->data, ids->len, error);
 }
 
-static bool print_json(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, json_t *checked,
-                       GError **error)
+static bool print_dataset_json(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, json_t *checked,
+                               GError **error)
 {
     json_t *histogram = json_array(), *shown = json_array();
     for (int i = 0; i < lengths->n_powers; i++)
@@ -184,7 +184,7 @@ static void print_histogram(const Lengths *lengths)
     }
 }
 
-static bool print_text(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, GError **error)
+static bool print_dataset_text(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, GError **error)
 {
     g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
     printf("%s: %s documents, %s tokens (%s)\n", data->prefix, documents, tokens, dtype_name(indexed_dtype(data->set)));
@@ -260,7 +260,7 @@ static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab,
                      data->prefix, found->bad, found->tokens, vocab, found->id, found->document, found->token);
 }
 
-static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
+static bool show_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     DatasetCheck found = { 0 };
     /* Vocabulary size that ids are compared with; 0 means unknown. */
@@ -274,9 +274,10 @@ static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
                                  : "the dataset has no syntax trees: loam prepare --ast makes them");
     if (check && !dataset_check(data, vocab, &found, error))
         return false;
-    const Lengths lengths = measure(data->set);
+    const Lengths lengths = measure_lengths(data->set);
     json_t *checked = check ? check_json(&found, vocab) : NULL;
-    bool good = as_json ? print_json(data, &lengths, tok, checked, error) : print_text(data, &lengths, tok, error);
+    bool good = as_json ? print_dataset_json(data, &lengths, tok, checked, error)
+                        : print_dataset_text(data, &lengths, tok, error);
     if (good && check && !as_json)
         print_check(&found, vocab);
     json_decref(checked);
@@ -296,7 +297,7 @@ bool inspect_dataset(int argc, char **argv, GError **error)
         *strrchr(argv[1], '.') = 0;
     Dataset *data = dataset_open(argv[1], error);
     g_autoptr(Tokenizer) tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
-    bool good = data && (tok || !tokenizer_file) && show(data, tok, error);
+    bool good = data && (tok || !tokenizer_file) && show_dataset(data, tok, error);
     dataset_close(data);
     return good;
 }

@@ -66,7 +66,7 @@ static void add_traffic(GString *lines, const StepCost *cost)
               text->len ? text->str : "nothing");
 }
 
-static void add_step(GString *lines, const StepCost *cost)
+static void add_cluster_step(GString *lines, const StepCost *cost)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     const struct {
@@ -166,7 +166,7 @@ bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, 
         return false;
     add_traffic(lines, &cost);
     add_launches(lines, cluster->machine, &cost);
-    add_step(lines, &cost);
+    add_cluster_step(lines, &cost);
     add_run(lines, o, cluster->machine, &cost);
     return true;
 }

@@ -20,7 +20,7 @@ static char *sent_text(const StepCost *cost, bool between)
     return text_bytes((uint64_t)bytes);
 }
 
-static void add_row(Table *table, const Outline *o, const Layout *layout, bool contexts)
+static void add_layout_row(Table *table, const Outline *o, const Layout *layout, bool contexts)
 {
     const StepCost *cost = &layout->cost;
     const int64_t numbers[] = { layout->tensor, layout->context, layout->pipeline, layout->interleave,
@@ -52,7 +52,7 @@ static void print_rows(const Outline *o, const GArray *layouts, int rows, guint 
         const Layout *layout = &g_array_index(layouts, Layout, i);
         const guint place = layout->cost.fits ? i : i - n_fit;
         if (rows == 0 || place < (guint)(layout->cost.fits || n_fit == 0 ? rows : UNFIT_ROWS) || layout->configured)
-            add_row(&table, o, layout, contexts);
+            add_layout_row(&table, o, layout, contexts);
     }
     table_print(&table);
 }

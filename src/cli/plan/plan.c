@@ -69,7 +69,7 @@ static void describe_data(const Loader *loader, int64_t samples, GString *lines)
         plan_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
 }
 
-static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
+static void describe_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
 {
     if (objective->accepts) /* with encoded labels (data.objective=labels) a sample is all text */
         raw_length = enc;
@@ -364,7 +364,7 @@ static void add_export(GString *lines, const ModelConfig *config)
         plan_line(lines, "no export", "`loam export --to hf` cannot write this model: %s", problem->message);
 }
 
-static void add_step(GString *lines, const Outline *o, const Config *config, const char *flops)
+static void add_step_lines(GString *lines, const Outline *o, const Config *config, const char *flops)
 {
     plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (o->micro_chosen)
@@ -373,8 +373,8 @@ static void add_step(GString *lines, const Outline *o, const Config *config, con
                                                : "the microbatch is chosen by memory (train.micro_batch=auto)");
 }
 
-static bool describe(Outline *o, Config *config, const Loader *loader, const PlanCluster *cluster, GString *lines,
-                     GError **error)
+static bool describe_plan(Outline *o, Config *config, const Loader *loader, const PlanCluster *cluster, GString *lines,
+                          GError **error)
 {
     MemoryPlan plan;
     if (!memory_plan(config, o->enc, o->dec, &plan, error) ||
@@ -399,8 +399,8 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
         return false;
     plan_line(lines, "parameters", "%s%s", params, trained);
     add_export(lines, &config->model);
-    add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
-    add_step(lines, o, config, flops);
+    describe_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
+    add_step_lines(lines, o, config, flops);
     if (loader)
         describe_data(loader, o->run_samples, lines);
     if (!cluster->machine)
@@ -475,7 +475,7 @@ static bool check_effect(const PlanOption *option, int plan, GError **error)
                      plan == LAYOUTS && (option->plans & CLUSTER) ? "layouts" : "machine");
 }
 
-static bool check_options(GError **error)
+static bool check_plan_options(GError **error)
 {
     const PlanOption options[] = {
         { "options", show_options, HERE | CLUSTER, NULL, 0, 0, 0, NULL },
@@ -517,7 +517,7 @@ bool verb_plan(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
-    if (!check_options(error))
+    if (!check_plan_options(error))
         return false;
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
@@ -540,7 +540,7 @@ bool verb_plan(int argc, char **argv, GError **error)
     }
     for (guint i = 0; i < unread->len; i++)
         plan_line(lines, "not read", "%s", (char *)unread->pdata[i]);
-    if (!describe(&outline, &config, loader, &cluster, lines, error))
+    if (!describe_plan(&outline, &config, loader, &cluster, lines, error))
         return false;
     if (megatron_tp != NOT_GIVEN)
         add_megatron(lines, &config.model);

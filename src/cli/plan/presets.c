@@ -18,7 +18,7 @@ static bool read_preset(ModelConfig *model, const char *name, const ModelConfig 
 }
 
 /* Adds the largest preset of the model's family that has TOKENS_PER_PARAMETER in this time, else the smallest one. */
-static void add_preset(GString *lines, const Outline *o, const char *what, double hours)
+static void add_reachable_preset(GString *lines, const Outline *o, const char *what, double hours)
 {
     const double flops = hours * 3600 * STEP_USUAL_SHARE * o->peak;
     const char *chosen = NULL;
@@ -46,6 +46,6 @@ void plan_presets(GString *lines, const Outline *o)
 {
     if (o->peak <= 0 || *o->config->train.init || o->config->model.vocab == 0)
         return;
-    add_preset(lines, o, "in an evening", 3);
-    add_preset(lines, o, "in a day", 24);
+    add_reachable_preset(lines, o, "in an evening", 3);
+    add_reachable_preset(lines, o, "in a day", 24);
 }

@@ -375,7 +375,7 @@ static json_t *counts_json(const PrepareCounts *counts)
                      "valid_unknown", (json_int_t)counts->valid.unknown);
 }
 
-static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
+static bool print_prepared_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
 {
     const CorpusCounts *corpus = &stats->corpus;
     json_t *root = counts_json(&stats->all);
@@ -428,7 +428,7 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
                 program_options(&programs, &options, tok, error) && check_out(argv + 1, argc - 1, &options, error) &&
                 prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
     if (good && as_json)
-        good = print_json(&stats, &options, error);
+        good = print_prepared_json(&stats, &options, error);
     else if (good)
         print_stats(&stats, &options);
     grammars_close((Grammars *)programs.grammars);

@@ -8,7 +8,7 @@
 enum { BEFORE_DATE_S = 300 }; /* train.stop_date stops a run by so much earlier that its last save is in time */
 
 /* Appends "#SBATCH --NAME=VALUE". sbatch reads a value in double quotes as a shell would, and expands no variables. */
-static void add_option(GString *script, const char *name, const char *value)
+static void add_slurm_option(GString *script, const char *name, const char *value)
 {
     g_string_append_printf(script, "#SBATCH --%s=", name);
     g_autofree char *word = text_shell_word(value);
@@ -41,7 +41,7 @@ static void add_output(GString *script, const SlurmJob *job)
     g_autoptr(GString) path = g_string_new(job->run);
     g_string_replace(path, "%", "%%", 0);
     g_string_append(path, job->array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
-    add_option(script, "output", path->str);
+    add_slurm_option(script, "output", path->str);
     g_string_append(script, "#SBATCH --open-mode=append\n");
 }
 
@@ -52,8 +52,8 @@ static void add_options(GString *script, const SlurmJob *job)
     } given[] = {
         { "partition", job->partition }, { "account", job->account }, { "mem", job->memory }, { "array", job->array }
     };
-    add_option(script, "job-name", job->name);
-    add_option(script, "nodes", job->nodes);
+    add_slurm_option(script, "job-name", job->name);
+    add_slurm_option(script, "nodes", job->nodes);
     /* To Slurm a node's ranks are one task: with --ntasks-per-node a job of "2-4" nodes that has lost one waits until
      * it is back, although fewer would do, and at its first start gets the fewest nodes. */
     if (job->cores > 0 || (job->gpus > 0 && job->ranks > 1))
@@ -65,10 +65,10 @@ static void add_options(GString *script, const SlurmJob *job)
     add_time(script, job->seconds);
     for (size_t i = 0; i < G_N_ELEMENTS(given); i++)
         if (given[i].value)
-            add_option(script, given[i].name, given[i].value);
+            add_slurm_option(script, given[i].name, given[i].value);
     g_string_append_printf(script, "#SBATCH --signal=USR1@%d\n", job->notice);
     g_string_append(script, job->once ? "#SBATCH --no-requeue\n" : "#SBATCH --requeue\n");
-    add_option(script, "chdir", job->folder);
+    add_slurm_option(script, "chdir", job->folder);
     add_output(script, job);
 }
 

@@ -209,7 +209,7 @@ static bool check_ranks(const Config *config, GError **error)
 
 /* Loads the configuration for the smallest number of ranks of the job, so that a configuration that does not fit them
  * is an error now. */
-static bool load(Config *config, char **argv, int argc, int64_t world, GError **error)
+static bool load_task(Config *config, char **argv, int argc, int64_t world, GError **error)
 {
     g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
     for (int i = 2; i < argc; i++)
@@ -387,7 +387,7 @@ bool verb_slurm(int argc, char **argv, GError **error)
     if (cores == NOT_GIVEN)
         cores = 0;
     g_auto(Config) config = { 0 };
-    if (!load(&config, argv, argc, least_nodes * ranks, error))
+    if (!load_task(&config, argv, argc, least_nodes * ranks, error))
         return false;
     SlurmJob job = { .nodes = nodes ? nodes : "1",
                      .ranks = ranks,

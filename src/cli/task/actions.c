@@ -29,7 +29,7 @@ bool task_verb_list(int argc, char **argv, GError **error)
 /* ---- show and prepare ---- */
 
 /* Reads "[CONFIG.yaml] [group.key=value]…". */
-static bool load(Config *config, int argc, char **argv, Task *task, GError **error)
+static bool load_task_config(Config *config, int argc, char **argv, Task *task, GError **error)
 {
     bool file = argc > 1 && strchr(argv[1], '=') == NULL;
     if (!config_load(config, file ? argv[1] : NULL, argv + 1 + file, argc - 1 - file, error))
@@ -67,7 +67,7 @@ static void print_example(const TaskExample *example, int64_t number)
         printf("  group   %s\n", example->group);
 }
 
-static bool show(const Task *task, const TaskConfig *config, GError **error)
+static bool show_task(const Task *task, const TaskConfig *config, GError **error)
 {
     TaskFile train, valid;
     if (!task_files(task, config, &train, &valid, error))
@@ -108,7 +108,7 @@ bool task_verb_show(int argc, char **argv, GError **error)
         return false;
     if (n_shown < 1)
         return fail_user(error, "--n %" PRId64 ": it must be at least 1", n_shown);
-    return load(&config, argc, argv, &task, error) && show(&task, &config.task, error);
+    return load_task_config(&config, argc, argv, &task, error) && show_task(&task, &config.task, error);
 }
 
 static char *out;
@@ -131,7 +131,7 @@ static bool find_valid(bool *found, const Task *task, const TaskConfig *config, 
     return true;
 }
 
-static bool prepare(Config *config, const Task *task, GError **error)
+static bool prepare_task(Config *config, const Task *task, GError **error)
 {
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the tokenizer of the model that is to be trained");
@@ -165,5 +165,5 @@ bool task_verb_prepare(int argc, char **argv, GError **error)
         return fail_user(error,
                          "--out is missing; usage: loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…");
     return cli_check_prefix(out, error) && cli_check_dataset(out, replace, error) &&
-           load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
+           load_task_config(&config, argc, argv, &task, error) && prepare_task(&config, &task, error);
 }

@@ -123,7 +123,7 @@ static void append_json(GString *text, json_t *object)
     free(line);
 }
 
-static void add_row(Writer *w, int64_t index, json_t *label)
+static void submit_row(Writer *w, int64_t index, json_t *label)
 {
     if (json_is_string(label))
         g_string_append_printf(w->out->text, "%" PRId64 "\t%s\n", index, json_string_value(label));
@@ -136,7 +136,7 @@ static void add_row(Writer *w, int64_t index, json_t *label)
 
 /* The last element of the list if its idx is this one, else a new element with an empty list `key` (NULL means none).
  */
-static json_t *element(json_t *list, json_int_t idx, const char *key)
+static json_t *object_in(json_t *list, json_int_t idx, const char *key)
 {
     json_t *last = json_array_get(list, json_array_size(list) - 1);
     if (last && json_integer_value(json_object_get(last, "idx")) == idx)
@@ -177,12 +177,12 @@ static bool add_nested(Writer *w, const char *id, json_t *label, GError **error)
     if (w->object == NULL)
         w->object = json_pack("{s:I, s:{s:[]}}", "idx", at[0], "passage", "questions");
     json_t *questions = json_object_get(json_object_get(w->object, "passage"), "questions");
-    json_t *answers = json_object_get(element(questions, at[1], "answers"), "answers");
-    json_object_set(element(answers, at[2], NULL), "label", label);
+    json_t *answers = json_object_get(object_in(questions, at[1], "answers"), "answers");
+    json_object_set(object_in(answers, at[2], NULL), "label", label);
     return true;
 }
 
-static bool add_text(Writer *w, const char *id, json_t *text, GError **error)
+static bool submit_text(Writer *w, const char *id, json_t *text, GError **error)
 {
     if (json_object_get(w->object, id))
         return fail_user(error, "the id \"%s\" is there twice", id);
@@ -200,7 +200,7 @@ static bool add_object(Writer *w, const char *id, json_t *label, GError **error)
     return true;
 }
 
-static bool add_line(Writer *w, const json_t *object, GError **error)
+static bool submit_object(Writer *w, const json_t *object, GError **error)
 {
     const char *id = json_string_value(json_object_get(object, "id"));
     const char *graded = json_string_value(json_object_get(object, "graded")),
@@ -213,11 +213,11 @@ static bool add_line(Writer *w, const json_t *object, GError **error)
     json_auto_t *label = spell(w, prediction);
     bool good = true;
     if (w->form->form == FORM_TABLE)
-        add_row(w, w->out->n, label);
+        submit_row(w, w->out->n, label);
     else if (w->form->form == FORM_NESTED)
         good = add_nested(w, id, label, error);
     else if (w->form->form == FORM_OBJECT)
-        good = add_text(w, id, label, error);
+        good = submit_text(w, id, label, error);
     else
         good = add_object(w, id, label, error);
     w->out->n++;
@@ -238,7 +238,7 @@ static bool read_lines(Writer *w, const char *path, GError **error)
         if (good && line->len == 0)
             break;
         json_auto_t *object = good ? json_loadb(line->str, line->len, JSON_REJECT_DUPLICATES, &reason) : NULL;
-        good = good && (object ? add_line(w, object, error) : fail_user(error, "not JSON: %s", reason.text));
+        good = good && (object ? submit_object(w, object, error) : fail_user(error, "not JSON: %s", reason.text));
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }
     good = good && (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));

@@ -19,7 +19,7 @@
 static char *model_path, *pattern, *layout, *blanks; /* --model, --pattern, --layout, --blanks */
 
 /* Parses the options, refuses other arguments, and opens --model. */
-static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
+static Tokenizer *open_given(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
                              GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
@@ -109,9 +109,9 @@ static bool print_encoded(const Tokenizer *tok, char *line, size_t bytes, GError
     return true;
 }
 
-static bool encode(int argc, char **argv, GError **error)
+static bool encode_command(int argc, char **argv, GError **error)
 {
-    g_autoptr(Tokenizer) tok = open_model(argc, argv, encode_entries, encode_usage, encode_about, error);
+    g_autoptr(Tokenizer) tok = open_given(argc, argv, encode_entries, encode_usage, encode_about, error);
     return tok && each_line(print_encoded, tok, error);
 }
 
@@ -150,9 +150,9 @@ static bool print_decoded(const Tokenizer *tok, char *line, size_t bytes, GError
     return true;
 }
 
-static bool decode(int argc, char **argv, GError **error)
+static bool decode_command(int argc, char **argv, GError **error)
 {
-    g_autoptr(Tokenizer) tok = open_model(argc, argv, decode_entries, decode_usage, decode_about, error);
+    g_autoptr(Tokenizer) tok = open_given(argc, argv, decode_entries, decode_usage, decode_about, error);
     return tok && each_line(print_decoded, tok, error);
 }
 
@@ -177,7 +177,7 @@ static int sample_id(const Tokenizer *tok, int i)
     return (int)((int64_t)i * (tokenizer_size(tok) - tokenizer_sentinels(tok)) / N_SAMPLE);
 }
 
-static bool print_json(const Tokenizer *tok, GError **error)
+static bool print_tokenizer_json(const Tokenizer *tok, GError **error)
 {
     json_t *sample = json_object();
     for (int i = 0; i < N_SAMPLE; i++) {
@@ -222,13 +222,13 @@ static void print_description(const Tokenizer *tok)
         printf("%10d  %s\n", sample_id(tok, i), tokenizer_piece(tok, sample_id(tok, i)));
 }
 
-static bool describe(int argc, char **argv, GError **error)
+static bool describe_command(int argc, char **argv, GError **error)
 {
-    g_autoptr(Tokenizer) tok = open_model(argc, argv, describe_entries, describe_usage, describe_about, error);
+    g_autoptr(Tokenizer) tok = open_given(argc, argv, describe_entries, describe_usage, describe_about, error);
     if (tok == NULL)
         return false;
     if (as_json)
-        return print_json(tok, error);
+        return print_tokenizer_json(tok, error);
     print_description(tok);
     return true;
 }
@@ -264,7 +264,7 @@ static const GOptionEntry export_entries[] = {
 
 static bool export(int argc, char **argv, GError **error)
 {
-    g_autoptr(Tokenizer) tok = open_model(argc, argv, export_entries, export_usage, export_about, error);
+    g_autoptr(Tokenizer) tok = open_given(argc, argv, export_entries, export_usage, export_about, error);
     if (tok == NULL)
         return false;
     if (export_out == NULL)
@@ -279,9 +279,9 @@ static bool export(int argc, char **argv, GError **error)
 
 static const SubVerb sub_verbs[] = {
     { "train", verb_tokenizer_train, "train a tokenizer on a corpus" },
-    { "encode", encode, "convert lines of text to ids" },
-    { "decode", decode, "convert ids to text" },
-    { "describe", describe, "print kind, size and special tokens" },
+    { "encode", encode_command, "convert lines of text to ids" },
+    { "decode", decode_command, "convert ids to text" },
+    { "describe", describe_command, "print kind, size and special tokens" },
     { "export", export, "write the files that Hugging Face reads" },
 };
 

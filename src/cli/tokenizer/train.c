@@ -101,7 +101,7 @@ static void report_left_out(const CorpusCounts *counts)
         log_info("files left out, since they are not text: %" PRId64, counts->ignored);
 }
 
-static bool learn(char *const *paths, int n_paths, GError **error)
+static bool learn_from_files(char *const *paths, int n_paths, GError **error)
 {
     CorpusOptions options = { .field = field ? field : "text" };
     if (!cli_parse_on_error(&options.skip_errors, on_error, error) ||
@@ -118,7 +118,7 @@ static bool learn(char *const *paths, int n_paths, GError **error)
 }
 
 /* Adds the files that Hugging Face expects, and removes a special_tokens_map.json that an earlier tokenizer left. */
-static bool finish(const char *file, GError **error)
+static bool finish_tokenizer(const char *file, GError **error)
 {
     g_autofree char *path = file ? g_build_filename(out, file, NULL) : g_strdup(out);
     g_autofree char *map = g_build_filename(out, "special_tokens_map.json", NULL);
@@ -145,7 +145,7 @@ static bool check_out(const char *file, const char *folder, char *const *paths, 
 }
 
 /* After an error, removes the folders that were created for --out. */
-static bool run(char *const *paths, int n_paths, GError **error)
+static bool train_on_files(char *const *paths, int n_paths, GError **error)
 {
     const char *file = tokenizer_trained_file(kind);
     g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
@@ -153,7 +153,7 @@ static bool run(char *const *paths, int n_paths, GError **error)
     if (file && !tokenizer_check_folder(folder, kind, error))
         return false;
     bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
-                learn(paths, n_paths, error) && finish(file, error);
+                learn_from_files(paths, n_paths, error) && finish_tokenizer(file, error);
     if (!done)
         io_remove_empty(made);
     return done;
@@ -178,5 +178,5 @@ bool verb_tokenizer_train(int argc, char **argv, GError **error)
     if (sentinel_count != 0)
         training.sentinels = sentinel_count;
     training.lowercase = lowercase;
-    return run(argv + 1, argc - 1, error);
+    return train_on_files(argv + 1, argc - 1, error);
 }

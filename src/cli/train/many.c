@@ -154,7 +154,7 @@ static char *folder_of(const char *dir, const OneRun *run)
     return g_build_filename(dir, run->folder->str, NULL);
 }
 
-static bool load(Config *config, const ManyRuns *many, const char *dir, const OneRun *run, GError **error)
+static bool load_one_run(Config *config, const ManyRuns *many, const char *dir, const OneRun *run, GError **error)
 {
     g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
     for (int i = 0; i < many->n_overrides; i++)
@@ -204,7 +204,7 @@ static char *values_of(const Config *config, const OneRun *run)
 }
 
 /* A folder without the values in its name: "optim.lr=/seed-1". g_free. */
-static char *names_of(const char *folder)
+static char *swept_names(const char *folder)
 {
     GString *names = g_string_new(NULL);
     bool value = false;
@@ -221,7 +221,7 @@ static char *names_of(const char *folder)
 static bool is_same(const char *dir, const char *folder, const Config *config, const OneRun *run)
 {
     g_autoptr(GPtrArray) saved = option_settings_new();
-    g_autofree char *names = names_of(folder), *own = names_of(run->folder->str),
+    g_autofree char *names = swept_names(folder), *own = swept_names(run->folder->str),
                     *path = g_build_filename(dir, folder, "config.yaml", NULL);
     bool same = strcmp(names, own) == 0 && option_settings_read_yaml(saved, path, NULL);
     for (guint i = 0; same && i < run->settings->len; i++) {
@@ -258,7 +258,7 @@ static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *r
     for (guint i = 0; i < runs->len; i++) {
         OneRun *run = runs->pdata[i];
         g_auto(Config) config = { 0 };
-        if (!load(&config, many, dir, run, error))
+        if (!load_one_run(&config, many, dir, run, error))
             return fail_context(error, "%s", run->folder->str);
         take_folder(dir, &config, run);
         if (!g_hash_table_add(seen, run->folder->str))
@@ -285,7 +285,7 @@ static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, 
     g_auto(Config) config = { 0 };
     g_autofree char *folder = folder_of(dir, run);
     GError *problem = NULL;
-    if (load(&config, many, dir, run, &problem) && train_run(&config, NULL, &problem))
+    if (load_one_run(&config, many, dir, run, &problem) && train_run(&config, NULL, &problem))
         return true;
     g_prefix_error(&problem, "%s: ", folder);
     if (!g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_USER)) {
@@ -312,7 +312,7 @@ static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *ru
 }
 
 /* Prints the table of all runs that have an evaluation. Of several processes only the first prints it. */
-static bool print_table(const char *dir, const GPtrArray *runs, GError **error)
+static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **error)
 {
     const CollectOptions options = { .digits = 2 };
     const CommLaunch launch = comm_launch();
@@ -336,7 +336,7 @@ bool train_many(const ManyRuns *many, GError **error)
         g_clear_error(&failed);
         return false;
     }
-    bool printed = print_table(dir, runs, failed ? NULL : error);
+    bool printed = print_runs_table(dir, runs, failed ? NULL : error);
     if (failed)
         g_propagate_error(error, failed);
     return printed && failed == NULL;

@@ -25,7 +25,7 @@ static const char *const sizes[] = {
     "optim.decay_until=0",
 };
 
-static void add(GPtrArray *overrides, const char *name, int64_t value, const char *unit)
+static void add_override(GPtrArray *overrides, const char *name, int64_t value, const char *unit)
 {
     g_ptr_array_add(overrides, g_strdup_printf("%s=%" PRId64 "%s", name, value, unit));
 }
@@ -36,13 +36,13 @@ char **rehearsal_overrides(const Config *config, char **given, int n)
     const ModelConfig *model = &config->model;
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
         g_ptr_array_add(overrides, g_strdup(sizes[i]));
-    add(overrides, "model.n_enc", MIN(model->n_enc, BLOCKS), "");
-    add(overrides, "model.n_dec", MIN(model->n_dec, BLOCKS), "");
-    add(overrides, "model.kv_heads", model_config_kv_heads(model) < model->heads ? KV_HEADS : 0, "");
-    add(overrides, "data.input_length", MIN(config->data.input_length, TOKENS), "");
-    add(overrides, "train.batch", MIN(config_batch_samples(config), BATCH), " samples");
+    add_override(overrides, "model.n_enc", MIN(model->n_enc, BLOCKS), "");
+    add_override(overrides, "model.n_dec", MIN(model->n_dec, BLOCKS), "");
+    add_override(overrides, "model.kv_heads", model_config_kv_heads(model) < model->heads ? KV_HEADS : 0, "");
+    add_override(overrides, "data.input_length", MIN(config->data.input_length, TOKENS), "");
+    add_override(overrides, "train.batch", MIN(config_batch_samples(config), BATCH), " samples");
     if (config->data.compat == COMPAT_MEGATRON) /* its order of samples is made for so many */
-        add(overrides, "data.compat_samples", COMPAT_SAMPLES, "");
+        add_override(overrides, "data.compat_samples", COMPAT_SAMPLES, "");
     g_ptr_array_add(overrides, g_strconcat("run.dir=", config->run.dir, "-rehearsal", NULL));
     for (int i = 0; i < n; i++)
         g_ptr_array_add(overrides, g_strdup(given[i]));

@@ -146,8 +146,8 @@ static int post(MpiGroup *group, const MpiPiece *piece, int peer, bool receives)
 
 /* Receives are posted first, so that MPI need not buffer messages; every rank starts with another peer, so that not all
  * send to rank 0 at once. */
-static bool exchange(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
-                     MpiFailure *failure)
+static bool exchange_pieces(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
+                            MpiFailure *failure)
 {
     int code = MPI_SUCCESS, n = group->n_ranks;
     group->n_requests = 0;
@@ -231,7 +231,7 @@ static MpiGroup *open_world(int *rank, int *n_ranks, MpiFailure *failure)
     return group;
 }
 
-static MpiGroup *split(MpiGroup *group, int color, MpiFailure *failure)
+static MpiGroup *split_group(MpiGroup *group, int color, MpiFailure *failure)
 {
     MPI_Comm comm;
     int code = MPI_Comm_split(group->comm, color, group->rank, &comm);
@@ -281,8 +281,8 @@ const MpiLibrary *loam_mpi_library(void)
                                         .name = name,
                                         .open = open_world,
                                         .close = close_group,
-                                        .split = split,
-                                        .exchange = exchange,
+                                        .split = split_group,
+                                        .exchange = exchange_pieces,
                                         .broadcast = broadcast,
                                         .abort = abort_group,
                                         .heard_abort = heard_abort };

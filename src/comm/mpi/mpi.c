@@ -37,7 +37,7 @@ static bool fail_mpi(Comm *comm, const MpiFailure *failure)
     return comm_fail(comm, -1, "%s", failure->why);
 }
 
-static bool exchange(Comm *comm)
+static bool exchange_starts(Comm *comm)
 {
     const MpiImpl *impl = comm->impl;
     MpiFailure failure;
@@ -76,7 +76,7 @@ static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *
             impl->receive[r] = (MpiPiece){ impl->stage + (size_t)r * STAGE_BYTES, n };
             impl->addends[r] = r == comm->rank ? mine + at : impl->receive[r].bytes;
         }
-        if (!exchange(comm))
+        if (!exchange_starts(comm))
             return false;
         if (n > 0)
             sum_in_order((char *)out.p + at, impl->addends, comm->size, (int64_t)(n / size), x.dtype);
@@ -96,7 +96,7 @@ static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *star
     char *mine = impl->receive[comm->rank].bytes;
     if (mine != own.p)
         memcpy(mine, own.p, impl->receive[comm->rank].n);
-    return exchange(comm);
+    return exchange_starts(comm);
 }
 
 static bool mpi_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
@@ -111,7 +111,7 @@ static bool mpi_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor o
     }
     if (impl->receive[comm->rank].n > 0)
         memcpy(impl->receive[comm->rank].bytes, impl->send[comm->rank].bytes, impl->receive[comm->rank].n);
-    return exchange(comm);
+    return exchange_starts(comm);
 }
 
 static bool mpi_broadcast(Comm *comm, Tensor x, int root)
@@ -128,7 +128,7 @@ static bool pass(Comm *comm, Tensor x, MpiPiece *piece)
     const MpiImpl *impl = comm->impl;
     clear_pieces(impl, comm->size);
     *piece = (MpiPiece){ x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
-    return exchange(comm);
+    return exchange_starts(comm);
 }
 
 static bool mpi_send(Comm *comm, Tensor x, int to)
@@ -208,7 +208,7 @@ static const CommBackend mpi_backend = { .name = "mpi",
 
 /* The path of loam-mpi.so: beside the program, or in ../lib/loam of an installed program. NULL if there is none.
  * g_free. */
-static char *find_file(void)
+static char *find_mpi(void)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME, NULL };
     const char *named = g_getenv("LOAM_MPI_BACKEND");
@@ -221,7 +221,7 @@ static bool open_library(GError **error)
     const MpiLibrary *(*entry)(void) = NULL;
     if (library)
         return true;
-    g_autofree char *path = find_file();
+    g_autofree char *path = find_mpi();
     if (!path)
         return fail_machine(error, "there is no " FILE_NAME " beside the program: it is built where Open MPI's "
                                    "headers are (libopenmpi-dev)");

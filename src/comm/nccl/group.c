@@ -104,7 +104,7 @@ static void look_for_errors(NcclGroup *group)
 }
 
 /* Returns whether the group goes on. */
-static bool look(NcclGroup *group)
+static bool look_at_group(NcclGroup *group)
 {
     Comm *comm = group->comm;
     look_for_errors(group);
@@ -113,7 +113,7 @@ static bool look(NcclGroup *group)
     return !comm_failed(comm);
 }
 
-static void *watch(void *argument)
+static void *watch_group(void *argument)
 {
     NcclGroup *group = argument;
     monitor_enter(&group->monitor);
@@ -122,7 +122,7 @@ static void *watch(void *argument)
         if (group->stop)
             break;
         monitor_leave(&group->monitor);
-        const bool goes_on = look(group);
+        const bool goes_on = look_at_group(group);
         if (!goes_on)
             nccl_group_abort(group);
         monitor_enter(&group->monitor);
@@ -140,7 +140,7 @@ bool nccl_group_start(NcclGroup *group, GError **error)
     if (!(group->present = comm_split(comm, 0)))
         return comm_check(comm, error);
     group->present->timeout_s = MAX(LEAST_S, comm->timeout_s / SHARE);
-    group->thread = g_thread_new("nccl", watch, group);
+    group->thread = g_thread_new("nccl", watch_group, group);
     return true;
 }
 

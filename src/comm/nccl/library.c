@@ -52,7 +52,7 @@ static bool find_functions(void *file, const char *name, GError **error)
     return true;
 }
 
-static bool open_file(GError **error)
+static bool open_nccl(GError **error)
 {
     const char *named = g_getenv("LOAM_NCCL"), *name = named && *named ? named : FILE_NAME;
     void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -64,7 +64,7 @@ const NcclLibrary *nccl_library(GError **error)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static bool found;
     pthread_mutex_lock(&lock);
-    found = found || open_file(error);
+    found = found || open_nccl(error);
     bool there = found;
     pthread_mutex_unlock(&lock);
     return there ? &library : NULL;

@@ -21,7 +21,7 @@ static const NcclLibrary *nccl; /* opened by the first comm_use_gpu */
 
 /* Waits until a communicator that has answered NCCL_IN_PROGRESS has done what it was called for: NCCL then prepares
  * connections; no work of the GPU is waited for. */
-static bool settle(Comm *comm, int result)
+static bool settle_connections(Comm *comm, int result)
 {
     NcclGroup *group = comm->on_gpu;
     const double end = clock_seconds() + (comm->timeout_s > 0 ? comm->timeout_s : 1e9);
@@ -66,15 +66,15 @@ static bool call(Comm *comm, NcclCall function, const Parts *parts)
         result = result == NCCL_SUCCESS ? ended : result;
     }
     monitor_leave(&group->monitor);
-    return settle(comm, result);
+    return settle_connections(comm, result);
 }
 
-static char *element(Tensor x, int64_t i)
+static char *element_address(Tensor x, int64_t i)
 {
     return (char *)x.p + (size_t)i * dtype_bytes(x.dtype);
 }
 
-static size_t bytes_of(Tensor x, int64_t n)
+static size_t nccl_bytes(Tensor x, int64_t n)
 {
     return (size_t)n * dtype_bytes(x.dtype);
 }
@@ -96,10 +96,11 @@ static int all_gather(NcclGroup *group, const Parts *parts)
     void *stream = cuda_stream(group->lane);
     int result = NCCL_SUCCESS;
     if (are_equal(starts, comm->size))
-        return nccl->all_gather(parts->own.p, parts->x.p, bytes_of(parts->x, starts[1]), NCCL_U8, group->nccl, stream);
+        return nccl->all_gather(parts->own.p, parts->x.p, nccl_bytes(parts->x, starts[1]), NCCL_U8, group->nccl,
+                                stream);
     for (int r = 0; r < comm->size && result == NCCL_SUCCESS; r++) {
-        const size_t bytes = bytes_of(parts->x, starts[r + 1] - starts[r]);
-        char *to = element(parts->x, starts[r]);
+        const size_t bytes = nccl_bytes(parts->x, starts[r + 1] - starts[r]);
+        char *to = element_address(parts->x, starts[r]);
         if (bytes > 0)
             result = nccl->broadcast(r == comm->rank ? parts->own.p : to, to, bytes, NCCL_U8, r, group->nccl, stream);
     }
@@ -109,19 +110,20 @@ static int all_gather(NcclGroup *group, const Parts *parts)
 static int broadcast(NcclGroup *group, const Parts *parts)
 {
     const Tensor x = parts->x;
-    return nccl->broadcast(x.p, x.p, bytes_of(x, x.d[0]), NCCL_U8, parts->peer, group->nccl, cuda_stream(group->lane));
+    return nccl->broadcast(x.p, x.p, nccl_bytes(x, x.d[0]), NCCL_U8, parts->peer, group->nccl,
+                           cuda_stream(group->lane));
 }
 
 static int send(NcclGroup *group, const Parts *parts)
 {
     const Tensor x = parts->x;
-    return nccl->send(x.p, bytes_of(x, x.d[0]), NCCL_U8, parts->peer, group->nccl, cuda_stream(group->lane));
+    return nccl->send(x.p, nccl_bytes(x, x.d[0]), NCCL_U8, parts->peer, group->nccl, cuda_stream(group->lane));
 }
 
 static int receive(NcclGroup *group, const Parts *parts)
 {
     const Tensor x = parts->x;
-    return nccl->receive(x.p, bytes_of(x, x.d[0]), NCCL_U8, parts->peer, group->nccl, cuda_stream(group->lane));
+    return nccl->receive(x.p, nccl_bytes(x, x.d[0]), NCCL_U8, parts->peer, group->nccl, cuda_stream(group->lane));
 }
 
 /* Sends rank r n_from bytes and receives n_to bytes from it, within a group of NCCL. */
@@ -143,8 +145,9 @@ static int all_to_all(NcclGroup *group, const Parts *parts)
     int result = NCCL_SUCCESS;
     for (int r = 0; r < group->comm->size && result == NCCL_SUCCESS; r++)
         if (r != group->comm->rank)
-            result = trade(group, r, element(parts->x, starts[r]), bytes_of(parts->x, starts[r + 1] - starts[r]),
-                           element(parts->own, own_starts[r]), bytes_of(parts->own, own_starts[r + 1] - own_starts[r]));
+            result = trade(group, r, element_address(parts->x, starts[r]),
+                           nccl_bytes(parts->x, starts[r + 1] - starts[r]), element_address(parts->own, own_starts[r]),
+                           nccl_bytes(parts->own, own_starts[r + 1] - own_starts[r]));
     return result;
 }
 
@@ -164,7 +167,7 @@ static int64_t within(const Parts *parts, int64_t length)
     return CLAMP(length - parts->at, 0, parts->n);
 }
 
-static int64_t length_of(const Parts *parts, int rank)
+static int64_t part_length(const Parts *parts, int rank)
 {
     return parts->starts[rank + 1] - parts->starts[rank];
 }
@@ -173,20 +176,21 @@ static int64_t length_of(const Parts *parts, int rank)
 static void *addend(const NcclGroup *group, const Parts *parts, int r)
 {
     const int own = group->comm->rank;
-    return r == own ? element(parts->x, parts->starts[own] + parts->at)
-                    : (char *)group->received + (size_t)r * bytes_of(parts->x, parts->n);
+    return r == own ? element_address(parts->x, parts->starts[own] + parts->at)
+                    : (char *)group->received + (size_t)r * nccl_bytes(parts->x, parts->n);
 }
 
 /* Each rank sends every other rank elements of that rank's part, and receives those of its own. */
-static int exchange(NcclGroup *group, const Parts *parts)
+static int exchange_parts(NcclGroup *group, const Parts *parts)
 {
     const Comm *comm = group->comm;
-    const size_t own = bytes_of(parts->x, within(parts, length_of(parts, comm->rank)));
+    const size_t own = nccl_bytes(parts->x, within(parts, part_length(parts, comm->rank)));
     int result = NCCL_SUCCESS;
     for (int r = 0; r < comm->size && result == NCCL_SUCCESS; r++)
         if (r != comm->rank)
-            result = trade(group, r, addend(group, parts, r), own, element(parts->x, parts->starts[r] + parts->at),
-                           bytes_of(parts->x, within(parts, length_of(parts, r))));
+            result =
+                trade(group, r, addend(group, parts, r), own, element_address(parts->x, parts->starts[r] + parts->at),
+                      nccl_bytes(parts->x, within(parts, part_length(parts, r))));
     return result;
 }
 
@@ -219,7 +223,7 @@ static int64_t longest_of(const Parts *parts, int size)
 {
     int64_t longest = 0;
     for (int r = 0; r < size; r++)
-        longest = MAX(longest, length_of(parts, r));
+        longest = MAX(longest, part_length(parts, r));
     return longest;
 }
 
@@ -232,8 +236,8 @@ static bool reduce_scatter(Comm *comm, const Job *job, Tensor out)
     CHECK(group->received != NULL, "comm_use_gpu was told that this group has no sums");
     parts.n = MIN(longest, out.dtype == DT_F64 ? group->piece / 2 : group->piece);
     for (; done && parts.at < longest; parts.at += parts.n) {
-        const int64_t n = within(&parts, length_of(&parts, comm->rank));
-        done = call(comm, exchange, &parts);
+        const int64_t n = within(&parts, part_length(&parts, comm->rank));
+        done = call(comm, exchange_parts, &parts);
         if (!done || n == 0)
             continue;
         const Tensor piece = tensor_slice_rows(out, parts.at, n);
@@ -265,7 +269,7 @@ static bool do_job(Comm *comm, const Job *job)
     if (job->kind == JOB_ALL_TO_ALL)
         copy_own_part(comm->on_gpu, &parts);
     if (job->kind == JOB_ALL_REDUCE)
-        parts.own = tensor_slice_rows(job->x, first, length_of(&parts, comm->rank));
+        parts.own = tensor_slice_rows(job->x, first, part_length(&parts, comm->rank));
     if (job->kind == JOB_ALL_REDUCE && !reduce_scatter(comm, job, parts.own))
         return false;
     return call(comm, calls[job->kind], &parts);
@@ -312,7 +316,7 @@ static void nccl_close(Comm *comm)
     if (group->lane && !comm_failed(comm))
         device_synchronise(group->lane);
     nccl_group_stop(group);
-    if (group->nccl && !comm_failed(comm) && settle(comm, nccl->finalize(group->nccl)))
+    if (group->nccl && !comm_failed(comm) && settle_connections(comm, nccl->finalize(group->nccl)))
         nccl->destroy(group->nccl);
     else
         nccl_group_abort(group);
@@ -367,7 +371,7 @@ static bool open_communicator(Comm *comm, GError **error)
     comm_share(comm, ids, &own, sizeof own);
     if (result == NCCL_SUCCESS && !comm_failed(comm))
         result = nccl->init_rank(&group->nccl, comm->size, ids[0], comm->rank, &config);
-    return settle(comm, result) || comm_check(comm, error);
+    return settle_connections(comm, result) || comm_check(comm, error);
 }
 
 bool comm_use_gpu(Comm *comm, Device *dev, bool sums, GError **error)

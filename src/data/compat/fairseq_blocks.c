@@ -141,7 +141,7 @@ static void make_blocks(Fairseq *task)
     }
 }
 
-static void *open_task(const CompatSpec *spec, int64_t *n_samples, GError **error)
+static void *open_fairseq(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
     const Indexed *set = spec->data->set;
     int64_t most = indexed_sequences(set) + indexed_tokens(set) / (spec->config->raw_length - 1) + 1;
@@ -189,7 +189,7 @@ static bool read_block(const Fairseq *task, const FairseqBlock *block, GError **
 }
 
 /* Epochs are numbered from 1 in fairseq. */
-static bool fill(void *memory, int64_t epoch, int64_t sample, Example *out, GError **error)
+static bool fill_block(void *memory, int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     Fairseq *task = memory;
     if (task->batches && task->epoch != epoch + 1)
@@ -202,4 +202,4 @@ static bool fill(void *memory, int64_t epoch, int64_t sample, Example *out, GErr
     return true;
 }
 
-const CompatKind compat_fairseq = { COMPAT_FAIRSEQ, "clm", open_task, close_task, fill };
+const CompatKind compat_fairseq = { COMPAT_FAIRSEQ, "clm", open_fairseq, close_task, fill_block };

@@ -290,7 +290,7 @@ static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t index)
     return bert->order[index];
 }
 
-static bool fill(void *memory, int64_t epoch, int64_t index, Example *out, GError **error)
+static bool fill_pair(void *memory, int64_t epoch, int64_t index, Example *out, GError **error)
 {
     MegatronBert *bert = memory;
     int64_t sample = find_sample(bert, epoch, index);
@@ -309,5 +309,5 @@ static bool fill(void *memory, int64_t epoch, int64_t index, Example *out, GErro
     return true;
 }
 
-const CompatKind compat_megatron_bert = { COMPAT_MEGATRON, "mlm", open_mapped, close_mapped, fill };
-const CompatKind compat_t5_experiments_bert = { COMPAT_T5_EXPERIMENTS, "mlm", open_shuffled, close_mapped, fill };
+const CompatKind compat_megatron_bert = { COMPAT_MEGATRON, "mlm", open_mapped, close_mapped, fill_pair };
+const CompatKind compat_t5_experiments_bert = { COMPAT_T5_EXPERIMENTS, "mlm", open_shuffled, close_mapped, fill_pair };

@@ -134,7 +134,7 @@ static void make_order(MegatronGpt *gpt)
 }
 
 /* Every epoch has the same order. */
-static bool fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
+static bool fill_gpt(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     MegatronGpt *gpt = memory;
     const Indexed *set = gpt->spec.data->set;
@@ -154,4 +154,4 @@ static bool fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Exam
     return true;
 }
 
-const CompatKind compat_megatron_gpt = { COMPAT_MEGATRON, "clm", open_gpt, close_gpt, fill };
+const CompatKind compat_megatron_gpt = { COMPAT_MEGATRON, "clm", open_gpt, close_gpt, fill_gpt };

@@ -206,7 +206,7 @@ static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
 }
 
 /* Appends a text to the document, with LF for CRLF. */
-static void append_text(Corpus *corpus, const char *text, size_t bytes)
+static void append_to_document(Corpus *corpus, const char *text, size_t bytes)
 {
     GString *document = corpus->document;
     size_t first = document->len;
@@ -237,7 +237,7 @@ static bool take_fields(Corpus *corpus, GError **error)
             return true;
         if (field != corpus->options.fields)
             g_string_append_c(corpus->document, '\n');
-        append_text(corpus, corpus->text, corpus->text_bytes);
+        append_to_document(corpus, corpus->text, corpus->text_bytes);
         g_array_append_val(corpus->field_ends, corpus->document->len);
     }
     corpus->text = corpus->document->str;
@@ -325,7 +325,7 @@ static bool next_document(Corpus *corpus, GError **error)
 }
 
 /* Whether the corpus goes on after an error: at the next document, or with the next file. */
-static bool goes_on(Corpus *corpus, const GError *problem)
+static bool corpus_goes_on(Corpus *corpus, const GError *problem)
 {
     const bool ignored = corpus->foreign && corpus->file->probe,
                endless = corpus->reader && record_reader_is_endless(corpus->reader);
@@ -355,7 +355,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
             return false; /* the command was stopped within a document */
         if (!problem) {
             close_file(corpus);
-        } else if (!goes_on(corpus, problem)) {
+        } else if (!corpus_goes_on(corpus, problem)) {
             g_propagate_error(error, g_steal_pointer(&problem));
             return false;
         }

@@ -56,7 +56,7 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_ptr_array_add(list->files, file);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -74,7 +74,7 @@ static GPtrArray *list_names(const char *path, GError **error)
         if (name[0] != '.')
             g_ptr_array_add(names, g_strdup(name));
     g_dir_close(dir);
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, compare_paths);
     return names;
 }
 

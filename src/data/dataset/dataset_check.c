@@ -5,8 +5,8 @@
 
 #define CHUNK 4096 /* tokens read at once */
 
-static void check_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_t vocab, int64_t sequence,
-                      int64_t token)
+static void check_stored_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_t vocab, int64_t sequence,
+                             int64_t token)
 {
     for (int64_t i = 0; i < n; i++) {
         check->least = MIN(check->least, ids[i]);
@@ -58,7 +58,7 @@ bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GErr
                 n = MIN(CHUNK, length - at);
                 if (!indexed_read(data->set, sequence, at, n, ids, error))
                     return false;
-                check_ids(check, ids, n, vocab, sequence, token);
+                check_stored_ids(check, ids, n, vocab, sequence, token);
             }
         }
     }

@@ -43,7 +43,7 @@ static bool copy_document(DatasetWriter *out, const Dataset *from, int64_t docum
 }
 
 /* Finishes a dataset, if it has been written completely (good), and closes it. */
-static bool finish(DatasetWriter *out, bool good, DatasetCounts *counts, GError **error)
+static bool finish_dataset(DatasetWriter *out, bool good, DatasetCounts *counts, GError **error)
 {
     if (out)
         *counts = out->meta.counts;
@@ -59,7 +59,7 @@ static bool check_apart(const Dataset *source, const char *out, GError **error)
     return strcmp(a, b) != 0 || fail_user(error, "%s is both read and written: give another --out", out);
 }
 
-static bool check_alike(const Dataset *a, const Dataset *b, GError **error)
+static bool check_same_tokens(const Dataset *a, const Dataset *b, GError **error)
 {
     if (g_strcmp0(a->meta.tokenizer_hash, b->meta.tokenizer_hash) != 0)
         return fail_user(error, "%s and %s have different tokenizers: %s and %s", a->prefix, b->prefix,
@@ -89,7 +89,7 @@ bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, Datas
         if (source == NULL)
             return false;
         g_ptr_array_add(sources, source);
-        if (!check_apart(source, out, error) || !check_alike(sources->pdata[0], source, error))
+        if (!check_apart(source, out, error) || !check_same_tokens(sources->pdata[0], source, error))
             return false;
     }
     DatasetWriter *writer = open_like(sources->pdata[0], out, error);
@@ -97,7 +97,7 @@ bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, Datas
     for (guint s = 0; s < sources->len; s++)
         for (int64_t i = 0; good && i < indexed_documents(((Dataset *)sources->pdata[s])->set); i++)
             good = copy_document(writer, sources->pdata[s], i, error);
-    return finish(writer, good, counts, error);
+    return finish_dataset(writer, good, counts, error);
 }
 
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error)
@@ -111,7 +111,7 @@ bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, Dataset
     int64_t n = indexed_documents(source->set);
     for (int64_t i = 0; good && i < n; i++)
         good = copy_document(writer, source, (int64_t)philox_permute(key, 0, (uint64_t)i, (uint64_t)n), error);
-    good = finish(writer, good, counts, error);
+    good = finish_dataset(writer, good, counts, error);
     dataset_close(source);
     return good;
 }
@@ -123,7 +123,7 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     bool good = writer != NULL;
     for (int64_t i = first; good && i < last; i++)
         good = copy_document(writer, source, i, error);
-    return finish(writer, good, counts, error);
+    return finish_dataset(writer, good, counts, error);
 }
 
 /* Fails if a part with share 0, which is not written, exists from an earlier split: it may contain documents of the

@@ -15,7 +15,7 @@ static const OptionRow clm_options[] = {
 };
 #undef AT
 
-static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
+static bool plan_clm(ObjectiveConfig *config, int64_t overlap, GError **error)
 {
     const ClmSettings *settings = (const void *)&config->own;
     if (config->target_length != 0)
@@ -34,12 +34,12 @@ static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
 
 static bool clm_plan(ObjectiveConfig *config, GError **error)
 {
-    return plan(config, 1, error);
+    return plan_clm(config, 1, error);
 }
 
 static bool full_lm_plan(ObjectiveConfig *config, GError **error)
 {
-    return plan(config, 0, error);
+    return plan_clm(config, 0, error);
 }
 
 /* Documents end at EOS, which belongs to the document that it ends. */
@@ -62,7 +62,7 @@ static void mark_documents(const ObjectiveConfig *config, Example *out)
 }
 
 /* The targets are the tokens from `overlap` on; the input at each is the token before it, EOS before the first. */
-static void apply(const ObjectiveConfig *config, int64_t overlap, const Text *texts, Example *out)
+static void apply_clm(const ObjectiveConfig *config, int64_t overlap, const Text *texts, Example *out)
 {
     int64_t n = texts->n - overlap;
     CHECK(n >= 1 && n <= config->input_length, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length);
@@ -77,13 +77,13 @@ static void apply(const ObjectiveConfig *config, int64_t overlap, const Text *te
 static void clm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                       const Text *texts, Example *out)
 {
-    apply(config, 1, texts, out);
+    apply_clm(config, 1, texts, out);
 }
 
 static void full_lm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                           const Text *texts, Example *out)
 {
-    apply(config, 0, texts, out);
+    apply_clm(config, 0, texts, out);
 }
 
 const Objective clm_objective = { .name = "clm",

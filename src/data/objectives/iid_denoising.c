@@ -59,7 +59,7 @@ static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
 /* Plans lengths such that two texts share a packed sequence, or more if texts must be shorter because there are few
  * sentinels. The target capacity is the sum of their mean lengths, since a text with more targets than the mean is
  * packed with one that has fewer. */
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_iid(ObjectiveConfig *config, GError **error)
 {
     double p = config->noise_density, memory = (double)config->memory_tokens;
     double room = (double)config->input_length + memory;
@@ -114,7 +114,7 @@ static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool
     return runs;
 }
 
-static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_mask(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     g_autofree bool *mask = g_new(bool, (gsize)n);
     Runs runs = draw_mask(config, choice->rng, n, mask);
@@ -123,8 +123,8 @@ static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 }
 
 /* Draws the mask a second time from the same random numbers. */
-static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
-                  Example *out)
+static void apply_iid(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
+                      Example *out)
 {
     g_autofree bool *mask = g_new(bool, (gsize)texts->n);
     draw_mask(config, choice->rng, texts->n, mask);
@@ -135,6 +135,6 @@ const Objective iid_denoising_objective = { .name = "iid_denoising",
                                             .streams = STREAMS_BOTH,
                                             .text = TEXT_CONCATENATED,
                                             .min_length = 1,
-                                            .plan = plan,
-                                            .choose = choose,
-                                            .apply = apply };
+                                            .plan = plan_iid,
+                                            .choose = choose_mask,
+                                            .apply = apply_iid };

@@ -24,14 +24,14 @@ static uint32_t number_at(const int32_t *encoded, int64_t index)
     return number;
 }
 
-static EncodedLabels decode(const int32_t *encoded)
+static EncodedLabels decode_labels(const int32_t *encoded)
 {
     return (EncodedLabels){ (int32_t)number_at(encoded, 0), (int32_t)number_at(encoded, 1),
                             (int32_t)number_at(encoded, 2) };
 }
 
 /* Length and start of the second text of sequence s. */
-static int32_t length_of(const int32_t *encoded, int32_t s)
+static int32_t second_length(const int32_t *encoded, int32_t s)
 {
     return (int32_t)number_at(encoded, HEADER + (int64_t)PER_SEQUENCE * s);
 }
@@ -47,7 +47,7 @@ static bool lengths_fit(const int32_t *encoded, int32_t n, int64_t n_text)
 {
     int64_t sum = 0;
     for (int32_t s = 0; s < n; s++) {
-        int32_t length = length_of(encoded, s), second = second_of(encoded, s);
+        int32_t length = second_length(encoded, s), second = second_of(encoded, s);
         if (length < 1 || length > n_text - sum || second < 0 || second > length)
             return false;
         sum += length;
@@ -74,7 +74,7 @@ static bool accepts(const ObjectiveConfig *config, int64_t n_text, const int32_t
 {
     if (n_encoded < LABELLED_DIGITS * HEADER)
         return false;
-    const EncodedLabels read = decode(encoded);
+    const EncodedLabels read = decode_labels(encoded);
     bool tokens = config->label_kind == LABELS_TOKENS;
     if (read.n < 1 || read.n > (config->label_kind == LABELS_CHOICE ? LABELS_MAX_CHOICES : 1))
         return false;
@@ -89,7 +89,7 @@ static bool accepts(const ObjectiveConfig *config, int64_t n_text, const int32_t
 
 /* ---- the objective ---- */
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_labelled(ObjectiveConfig *config, GError **error)
 {
     if (config->label_kind == LABELS_NONE)
         return fail_user(error, "data.objective=labels trains a classifier: set model.classifier, or a task with "
@@ -102,18 +102,18 @@ static bool plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-static void choose(G_GNUC_UNUSED const ObjectiveConfig *config, G_GNUC_UNUSED int64_t n, Choice *choice)
+static void choose_labelled(G_GNUC_UNUSED const ObjectiveConfig *config, G_GNUC_UNUSED int64_t n, Choice *choice)
 {
     choice->n_inputs = choice->n_first;
     choice->n_targets = 0;
 }
 
-static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
-                  Example *out)
+static void apply_labelled(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                           const Text *texts, Example *out)
 {
     const int64_t n = choice->n_first;
     const int32_t *encoded = texts->tokens + n;
-    const EncodedLabels read = decode(encoded);
+    const EncodedLabels read = decode_labels(encoded);
     const int32_t *of_tokens = encoded + LABELLED_DIGITS * (HEADER + PER_SEQUENCE * read.n);
 
     example_begin(out, n);
@@ -121,7 +121,7 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
     out->label_end = read.label_end;
     memcpy(out->inputs, texts->tokens, (size_t)n * sizeof *out->inputs);
     for (int32_t s = 0, first = 0; s < read.n; s++) {
-        int32_t length = length_of(encoded, s), second = second_of(encoded, s);
+        int32_t length = second_length(encoded, s), second = second_of(encoded, s);
         for (int32_t i = 0; i < length; i++) {
             out->position_ids[first + i] = i;
             out->token_types[first + i] = config->token_types && second > 0 && i >= second;
@@ -138,7 +138,7 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
 
 void labelled_count(LabelKind kind, const int32_t *encoded, int64_t n_encoded, int64_t *counts)
 {
-    const EncodedLabels read = decode(encoded);
+    const EncodedLabels read = decode_labels(encoded);
     if (kind == LABELS_SEQUENCE && read.label >= 0)
         counts[read.label]++;
     for (int64_t i = LABELLED_DIGITS * (HEADER + PER_SEQUENCE); kind == LABELS_TOKENS && i < n_encoded; i++)
@@ -152,6 +152,6 @@ const Objective labels_objective = { .name = "labels",
                                      .pairs = true,
                                      .min_length = 1,
                                      .accepts = accepts,
-                                     .plan = plan,
-                                     .choose = choose,
-                                     .apply = apply };
+                                     .plan = plan_labelled,
+                                     .choose = choose_labelled,
+                                     .apply = apply_labelled };

@@ -51,7 +51,7 @@ bool mlm_is_special(const ObjectiveConfig *config, int32_t id)
     return id == config->cls || id == config->sep;
 }
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_mlm(ObjectiveConfig *config, GError **error)
 {
     const MlmSettings *settings = mlm_settings(config);
     int64_t longest = config->input_length - count_specials(config);
@@ -72,7 +72,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
                      config->raw_length);
 }
 
-static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_mlm(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     const MlmSettings *settings = mlm_settings(config);
     Philox rng = choice->rng;
@@ -95,7 +95,7 @@ static bool continues(const ObjectiveConfig *config, int32_t id)
 
 /* ---- the text between its special tokens ---- */
 
-static void append(Example *out, int64_t *at, const int32_t *tokens, int64_t n, int32_t token_type)
+static void append_masked(Example *out, int64_t *at, const int32_t *tokens, int64_t n, int32_t token_type)
 {
     for (int64_t i = 0; i < n; i++, ++*at) {
         out->inputs[*at] = out->targets[*at] = tokens[i];
@@ -109,12 +109,12 @@ void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out)
     bool pair = mlm_settings(config)->sentence_pairs != PAIRS_NONE;
     int64_t n = 0;
     example_begin(out, a.n + 2 + (pair ? b.n + 1 : 0));
-    append(out, &n, &config->cls, 1, 0);
-    append(out, &n, a.tokens, a.n, 0);
-    append(out, &n, &config->sep, 1, 0);
+    append_masked(out, &n, &config->cls, 1, 0);
+    append_masked(out, &n, a.tokens, a.n, 0);
+    append_masked(out, &n, &config->sep, 1, 0);
     if (pair) {
-        append(out, &n, b.tokens, b.n, 1);
-        append(out, &n, &config->sep, 1, 1);
+        append_masked(out, &n, b.tokens, b.n, 1);
+        append_masked(out, &n, &config->sep, 1, 1);
     }
 }
 
@@ -254,7 +254,7 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
         hide(config, rng, out, starts[order[0]]);
 }
 
-static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
+static void apply_mlm(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
     const MlmChoice *own = (const void *)&choice->own;
     CHECK(texts->n >= own->n_text && texts->n <= config->raw_length,
@@ -271,6 +271,6 @@ const Objective mlm_objective = { .name = "mlm",
                                   .min_length = 2,
                                   .options = mlm_options,
                                   .n_options = G_N_ELEMENTS(mlm_options),
-                                  .plan = plan,
-                                  .choose = choose,
-                                  .apply = apply };
+                                  .plan = plan_mlm,
+                                  .choose = choose_mlm,
+                                  .apply = apply_mlm };

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_prefix(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length == 0)
         config->target_length = config->input_length;
@@ -40,15 +40,15 @@ static int64_t draw_cut(const ObjectiveConfig *config, Choice *choice, int64_t n
 }
 
 /* Targets that are too long lose their end. */
-static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_prefix(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     int64_t cut = draw_cut(config, choice, n);
     choice->n_inputs = cut + 1;
     choice->n_targets = MIN(n - cut + 1, config->target_length);
 }
 
-static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
-                  Example *out)
+static void apply_prefix(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                         const Text *texts, Example *out)
 {
     int64_t cut = cut_of(choice), kept = choice->n_targets - 1;
     memcpy(out->inputs, texts->tokens, (size_t)cut * sizeof *texts->tokens);
@@ -108,7 +108,7 @@ const Objective prefix_lm_objective = { .name = "prefix_lm",
                                         .streams = STREAMS_BOTH,
                                         .text = TEXT_DOCUMENTS,
                                         .min_length = 2,
-                                        .plan = plan,
-                                        .choose = choose,
-                                        .apply = apply,
+                                        .plan = plan_prefix,
+                                        .choose = choose_prefix,
+                                        .apply = apply_prefix,
                                         .decoder_alone = &prefix_lm_alone };

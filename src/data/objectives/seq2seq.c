@@ -5,7 +5,7 @@
 
 #define DEFAULT_TARGET_LENGTH 128
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_seq2seq(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length == 0)
         config->target_length = DEFAULT_TARGET_LENGTH;
@@ -16,14 +16,14 @@ static bool plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-static void choose(G_GNUC_UNUSED const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_seq2seq(G_GNUC_UNUSED const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     choice->n_inputs = choice->n_first + 1;
     choice->n_targets = n - choice->n_first + 1;
 }
 
-static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
-                  Example *out)
+static void apply_seq2seq(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                          const Text *texts, Example *out)
 {
     int64_t n_input = choice->n_inputs - 1, n_target = choice->n_targets - 1;
     memcpy(out->inputs, texts->tokens, (size_t)n_input * sizeof *texts->tokens);
@@ -80,7 +80,7 @@ const Objective seq2seq_objective = { .name = "seq2seq",
                                       .pairs = true,
                                       .min_length = 1,
                                       .target_share = 1,
-                                      .plan = plan,
-                                      .choose = choose,
-                                      .apply = apply,
+                                      .plan = plan_seq2seq,
+                                      .choose = choose_seq2seq,
+                                      .apply = apply_seq2seq,
                                       .decoder_alone = &seq2seq_alone };

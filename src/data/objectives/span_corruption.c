@@ -83,7 +83,7 @@ static bool find_raw_length(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_spans(ObjectiveConfig *config, GError **error)
 {
     CHECK(config->input_length >= 2 && config->noise_density > 0 && config->noise_density < 1 &&
               mean_span_length(config) >= 1,
@@ -169,8 +169,8 @@ void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, cons
     out->n_targets = replace_runs(config, mask, false, tokens, n, out->targets, config->target_length);
 }
 
-static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng, const Text *texts,
-                  Example *out)
+static void apply_spans(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng,
+                        const Text *texts, Example *out)
 {
     int64_t n = texts->n;
     CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
@@ -245,5 +245,5 @@ const Objective span_corruption_objective = { .name = "span_corruption",
                                               .min_length = 1,
                                               .options = span_corruption_options,
                                               .n_options = G_N_ELEMENTS(span_corruption_options),
-                                              .plan = plan,
-                                              .apply = apply };
+                                              .plan = plan_spans,
+                                              .apply = apply_spans };

@@ -35,7 +35,7 @@ static const OptionRow subtree_corruption_options[] = {
 };
 #undef AT
 
-static const SubtreeCorruptionSettings *settings_of(const ObjectiveConfig *config)
+static const SubtreeCorruptionSettings *subtree_settings(const ObjectiveConfig *config)
 {
     G_STATIC_ASSERT(sizeof(SubtreeCorruptionSettings) <= sizeof config->own);
     return (const void *)&config->own;
@@ -50,7 +50,7 @@ static int64_t empty_spans(const ObjectiveConfig *config, double share, int64_t 
 static int64_t most_masked(const ObjectiveConfig *config, int64_t n)
 {
     int64_t subtrees = (int64_t)(config->noise_density * (double)n) + 1;
-    return MIN(MAX(subtrees, span_mask_most(config->noise_density, settings_of(config)->mask.span_length, n)), n);
+    return MIN(MAX(subtrees, span_mask_most(config->noise_density, subtree_settings(config)->mask.span_length, n)), n);
 }
 
 /* Every masked token may be a span of its own. There are at most as many empty spans as masked tokens that are not the
@@ -61,9 +61,9 @@ static int64_t most_targets(const ObjectiveConfig *config, int64_t n)
     return masked + MIN(masked, config->n_sentinels) + 1;
 }
 
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_subtrees(ObjectiveConfig *config, GError **error)
 {
-    const SubtreeCorruptionSettings *settings = settings_of(config);
+    const SubtreeCorruptionSettings *settings = subtree_settings(config);
     int64_t most = config->input_length - 1;
     config->raw_length = config->raw_length > 0 ? MIN(config->raw_length, most) : most;
     int64_t targets = most_targets(config, config->raw_length);
@@ -85,7 +85,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_subtrees(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     choice->n_inputs = n + 1;
     choice->n_targets = MIN(most_targets(config, n), config->target_length);
@@ -213,10 +213,10 @@ static void write_example(const ObjectiveConfig *config, const Text *text, const
           "%" PRId64 " inputs, %" PRId64 " targets", out->n_inputs, out->n_targets);
 }
 
-static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng, const Text *text,
-                  Example *out)
+static void apply_subtrees(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng,
+                           const Text *text, Example *out)
 {
-    const SubtreeCorruptionSettings *settings = settings_of(config);
+    const SubtreeCorruptionSettings *settings = subtree_settings(config);
     int64_t n = text->n, n_nodes = (int64_t)(text->side_bytes / sizeof(TreeNode));
     bool has_tree = n_nodes > 0, follows_it = has_tree && n_nodes - 1 <= MAX_NODES;
     g_autofree bool *mask = g_new(bool, n);
@@ -240,6 +240,6 @@ const Objective subtree_corruption_objective = { .name = "subtree_corruption",
                                                  .target_share = 1,
                                                  .options = subtree_corruption_options,
                                                  .n_options = G_N_ELEMENTS(subtree_corruption_options),
-                                                 .plan = plan,
-                                                 .choose = choose,
-                                                 .apply = apply };
+                                                 .plan = plan_subtrees,
+                                                 .choose = choose_subtrees,
+                                                 .apply = apply_subtrees };

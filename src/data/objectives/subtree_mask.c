@@ -68,7 +68,7 @@ typedef struct Identifier {
     double weight; /* tokens of all occurrences */
 } Identifier;
 
-static gint compare_names(gconstpointer pa, gconstpointer pb, gpointer opaque)
+static gint compare_rule_names(gconstpointer pa, gconstpointer pb, gpointer opaque)
 {
     const TreeNode *a = pa, *b = pb;
     const int32_t *tokens = opaque;
@@ -96,7 +96,7 @@ static GArray *group_names(const int32_t *tokens, const TreeNode *tree, int64_t 
             g_array_append_val(names, tree[i]);
             end = tree[i].end;
         }
-    g_array_sort_with_data(names, compare_names, (void *)tokens);
+    g_array_sort_with_data(names, compare_rule_names, (void *)tokens);
     for (guint i = 0; i < names->len; i++) {
         const TreeNode *name = &g_array_index(names, TreeNode, i);
         if (i == 0 || !same_name(tokens, name, &g_array_index(names, TreeNode, i - 1))) {

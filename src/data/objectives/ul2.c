@@ -133,7 +133,7 @@ static int64_t group_length(const Ul2Plan *plan, int group)
     return plan->texts[group].first + (GROUP - 1) * plan->texts[group].other;
 }
 
-static void cut(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n)
+static void cut_sample(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n)
 {
     const Ul2Plan *plan = (const void *)&config->own;
     int group = group_of(config, sample);
@@ -178,7 +178,7 @@ static int64_t longest_text(const ObjectiveConfig *config)
 
 /* A target_length of 0 becomes the length of the longest targets, or the length with which both streams are filled
  * alike where that is more. */
-static bool plan(ObjectiveConfig *config, GError **error)
+static bool plan_ul2(ObjectiveConfig *config, GError **error)
 {
     config->n_sentinels = MIN(config->n_sentinels, TOKENIZER_SENTINELS) - UL2_MODES; /* modes are T5's last ones */
     if (config->input_length < 8 || config->n_sentinels < 1)
@@ -209,7 +209,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
                                                          config->target_length, longest, longest);
 }
 
-static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_denoiser(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     Philox rng = choice->rng;
     double u = philox_uniform(&rng);
@@ -234,7 +234,7 @@ static void draw_mask(const Ul2Denoiser *denoiser, Philox *rng, int64_t n, bool 
         mask[i] = i >= kept;
 }
 
-static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
+static void apply_ul2(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
     const Ul2Denoiser *denoiser = ul2_denoiser(choice);
     g_autofree bool *mask = g_new(bool, (gsize)texts->n);
@@ -253,7 +253,7 @@ const Objective ul2_objective = { .name = "ul2",
                                   .streams = STREAMS_BOTH,
                                   .text = TEXT_CONCATENATED,
                                   .min_length = 1,
-                                  .plan = plan,
-                                  .choose = choose,
-                                  .apply = apply,
-                                  .cut = cut };
+                                  .plan = plan_ul2,
+                                  .choose = choose_denoiser,
+                                  .apply = apply_ul2,
+                                  .cut = cut_sample };

@@ -50,7 +50,7 @@ typedef struct Lines {
     int64_t n, characters, longest, letters;
 } Lines;
 
-static Lines measure(const char *text, size_t bytes)
+static Lines measure_lines(const char *text, size_t bytes)
 {
     Lines lines = { .n = bytes > 0 };
     int64_t own = 0;
@@ -73,7 +73,7 @@ static Lines measure(const char *text, size_t bytes)
 Dropped cleaning_check(const CleaningRules *rules, const char *text, size_t bytes)
 {
     bool measures = rules->max_line > 0 || rules->max_mean > 0 || rules->min_letters > 0;
-    const Lines lines = measures ? measure(text, bytes) : (Lines){ 0 };
+    const Lines lines = measures ? measure_lines(text, bytes) : (Lines){ 0 };
     if (rules->generated && says_generated(text, bytes))
         return DROPPED_GENERATED;
     if (rules->max_line > 0 && lines.longest > rules->max_line)
@@ -86,7 +86,7 @@ Dropped cleaning_check(const CleaningRules *rules, const char *text, size_t byte
     return overlap == OVERLAP_EXACT ? DROPPED_EXACT : overlap == OVERLAP_NEAR ? DROPPED_NEAR : DROPPED_NOT;
 }
 
-static bool is_wanted(const CleaningRules *rules, const char *licence)
+static bool is_wanted_licence(const CleaningRules *rules, const char *licence)
 {
     for (char **wanted = rules->licences; *wanted; wanted++)
         if (g_ascii_strcasecmp(*wanted, licence) == 0)
@@ -100,7 +100,7 @@ bool cleaning_has_licence(const CleaningRules *rules, const Corpus *corpus)
         return true;
     g_auto(GStrv) licences = corpus_strings(corpus, rules->licence_field);
     for (char **licence = licences; *licence; licence++)
-        if (!is_wanted(rules, *licence))
+        if (!is_wanted_licence(rules, *licence))
             return false;
     return licences[0] != NULL;
 }

@@ -117,7 +117,7 @@ static bool encode_pieces(SetWriter *out, const char *line, size_t bytes, GError
     return true;
 }
 
-static bool write_line(void *context, char *line, size_t bytes, GError **error)
+static bool write_ids(void *context, char *line, size_t bytes, GError **error)
 {
     SetWriter *out = context;
     const Tokenizer *tok = out->options->tok;
@@ -143,7 +143,7 @@ static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, 
     if (!out->writer)
         return false;
     g_ptr_array_add(out->writers, out->writer);
-    if (!corpus_each_line(paths, n_paths, out->options->interrupted, write_line, out, error))
+    if (!corpus_each_line(paths, n_paths, out->options->interrupted, write_ids, out, error))
         return false;
     return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
 }
@@ -172,7 +172,7 @@ char **fairseq_lines_prefixes(const FairseqLinesOptions *options)
     return g_strv_builder_end(prefixes);
 }
 
-static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *prefix)
+static FairseqLinesSet *add_lines_set(FairseqLinesStats *stats, const char *prefix)
 {
     FairseqLinesSet *set = g_new0(FairseqLinesSet, 1);
     set->prefix = g_strdup(prefix);
@@ -188,19 +188,19 @@ static void set_free(void *memory)
 }
 
 /* counts: filled in with the count of each id in `train`. */
-static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
+static bool write_whole_set(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
     const FairseqLinesOptions *options = out->options;
     g_auto(GStrv) prefixes = fairseq_lines_prefixes(options);
     char **prefix = prefixes, **const others[] = { options->valid, options->test };
     const guint n_train = count_paths(options->train);
     out->counts = counts;
-    if (n_train > 0 && !write_set(out, add_set(stats, *prefix++), options->train, (int)n_train, error))
+    if (n_train > 0 && !write_set(out, add_lines_set(stats, *prefix++), options->train, (int)n_train, error))
         return false;
     out->counts = NULL;
     for (size_t kind = 0; kind < G_N_ELEMENTS(others); kind++)
         for (char **path = others[kind]; path && *path; path++)
-            if (!write_set(out, add_set(stats, *prefix++), path, 1, error))
+            if (!write_set(out, add_lines_set(stats, *prefix++), path, 1, error))
                 return false;
     return true;
 }
@@ -210,7 +210,7 @@ static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats
 {
     out->line = g_array_new(false, false, sizeof(int32_t));
     out->writers = g_ptr_array_new_with_free_func((GDestroyNotify)dataset_writer_close);
-    bool good = write_all(out, counts, stats, error);
+    bool good = write_whole_set(out, counts, stats, error);
     for (guint i = 0; good && i < out->writers->len; i++)
         good = dataset_writer_finish(out->writers->pdata[i], error);
     g_ptr_array_unref(out->writers);

@@ -155,7 +155,7 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
 }
 
 /* Whether a document is kept, judged by its length and text alone; counts one that is not. */
-static bool is_wanted(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
+static bool is_wanted_document(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
 {
     int64_t n = (int64_t)document->n_ids - options->append_eod;
     if (document->dropped != DROPPED_NOT)
@@ -172,10 +172,10 @@ static bool is_wanted(const PrepareOptions *options, PrepareStats *stats, const 
 }
 
 /* *kept becomes whether document i of the job is written; counts one that is not. */
-static bool choose(Run *run, const PipelineJob *job, guint i, bool *kept, GError **error)
+static bool choose_document(Run *run, const PipelineJob *job, guint i, bool *kept, GError **error)
 {
     bool repeats = false;
-    *kept = is_wanted(run->options, run->stats, &g_array_index(job->documents, PipelineDocument, i));
+    *kept = is_wanted_document(run->options, run->stats, &g_array_index(job->documents, PipelineDocument, i));
     if (*kept && run->repeats &&
         !repeats_add(run->repeats, &g_array_index(job->signatures, RepeatSignature, i), &repeats, error))
         return false;
@@ -205,7 +205,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
         const PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
         bool kept;
         stats->bytes += document->bytes;
-        if (!choose(run, job, i, &kept, error) ||
+        if (!choose_document(run, job, i, &kept, error) ||
             (kept && !(options->programs ? write_program(run, job, document, node, error)
                                          : write_document(run, job, document, error))))
             return false;

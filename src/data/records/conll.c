@@ -52,7 +52,7 @@ static bool is_beside_words(const RecordReader *reader, const json_t *sentence, 
     return first || (word[0] && g_ascii_isdigit(*word[0]) && strpbrk(word[0], "-.") != NULL);
 }
 
-static bool add_word(RecordReader *reader, json_t *sentence, GError **error)
+static bool add_conll_word(RecordReader *reader, json_t *sentence, GError **error)
 {
     g_auto(GStrv) word = split_word(reader);
     if (is_beside_words(reader, sentence, word))
@@ -96,7 +96,7 @@ static Found next_sentence(RecordReader *reader, GError **error)
             g_free(start);
             start = g_strdup(reader->where->str);
         }
-        add_word(reader, sentence, &bad);
+        add_conll_word(reader, sentence, &bad);
     }
     if (found != FOUND_ERROR && !bad && json_object_size(sentence) > 0) {
         g_string_assign(reader->where, start);

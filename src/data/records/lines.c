@@ -94,7 +94,7 @@ static bool read_start(Lines *lines, GError **error)
 }
 
 /* Handles a file that is not text by its first bytes, or a Git LFS pointer to a large file that was not downloaded. */
-static bool check_start(const Lines *lines, bool *foreign, GError **error)
+static bool check_first_bytes(const Lines *lines, bool *foreign, GError **error)
 {
     const bool pointer = git_lfs_is_pointer(lines->chunk, lines->end);
     const bool good =
@@ -132,7 +132,7 @@ Lines *lines_open(const char *path, Returns returns, size_t most_bytes, const vo
                       .chunk = g_malloc(CHUNK_BYTES),
                       .line = g_string_new(NULL) };
     lines->bytes = lines->chunk;
-    if (read_start(lines, error) && check_start(lines, foreign, error))
+    if (read_start(lines, error) && check_first_bytes(lines, foreign, error))
         take_start(lines);
     else
         g_clear_pointer(&lines, lines_close);

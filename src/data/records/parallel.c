@@ -15,7 +15,7 @@ static GStrv suffix_names(GStrv paths)
     return names;
 }
 
-static bool open_files(RecordReader *reader, GError **error)
+static bool open_parallel_files(RecordReader *reader, GError **error)
 {
     g_auto(GStrv) paths = g_strsplit(reader->path, ",", RECORD_FILES);
     if (!reader_set_columns(reader, suffix_names(paths), error))
@@ -46,6 +46,7 @@ static Found next_lines(RecordReader *reader, GError **error)
     return reader_take_root(reader, row, error);
 }
 
-const RecordKind parallel_records = {
-    .traits = { .values = true, .columns = true }, .returns = RETURNS_DROPPED, .open = open_files, .next = next_lines
-};
+const RecordKind parallel_records = { .traits = { .values = true, .columns = true },
+                                      .returns = RETURNS_DROPPED,
+                                      .open = open_parallel_files,
+                                      .next = next_lines };

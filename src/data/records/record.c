@@ -58,7 +58,7 @@ const char *record_type_name(const json_t *value)
 
 /* ---- texts ---- */
 
-static void add_text(const Record *record, const char *name, GPtrArray *texts, const char *text)
+static void add_record_text(const Record *record, const char *name, GPtrArray *texts, const char *text)
 {
     size_t n = strlen(text);
     if (record->short_name == NULL || strcmp(record->short_name, name) != 0 || n <= record->short_bytes)
@@ -111,12 +111,12 @@ static bool add_texts(const Record *record, const char *name, const json_t *valu
         return fail_user(error, "%s: the field \"%s\" is an object, not a text; write \"%s.NAME\"", record->where, name,
                          name);
     if (json_is_string(value)) {
-        add_text(record, name, texts, json_string_value(value));
+        add_record_text(record, name, texts, json_string_value(value));
         return true;
     }
     char *number = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     g_autofree char *real = json_is_real(value) ? text_number(json_real_value(value)) : NULL;
-    add_text(record, name, texts, real ? real : number);
+    add_record_text(record, name, texts, real ? real : number);
     free(number);
     return true;
 }

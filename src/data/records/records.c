@@ -49,7 +49,7 @@ RecordFormat record_corpus_format_find(const char *name)
 }
 
 /* Fails if the first bytes of a file say that it is not text, or if it cannot be read. */
-static bool check_start(const char *path, GError **error)
+static bool check_records_start(const char *path, GError **error)
 {
     Lines *lines = lines_open(path, RETURNS_KEPT, 0, NULL, NULL, error);
     const bool good = lines != NULL;
@@ -70,7 +70,7 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
     if (source->delimiter) /* The file is not opened here, since a pipe is read once. */
         return true;
     g_autofree char *names = text_choice(record_format_names + 1);
-    return check_start(source->path, error) &&
+    return check_records_start(source->path, error) &&
            fail_user(error, "%s: its name says no format; set task.format to %s", source->path, names);
 }
 

@@ -268,7 +268,7 @@ static Found next_row(RecordReader *reader, GError **error)
 
 /* The names of the columns: the cells of the row, or with `numbers` 1, 2, 3, …. Of a name that comes twice, every
  * column is called by its number, too: "NAME (column 3)". */
-static GStrv names_of(const Row *row, bool numbers)
+static GStrv names_of_column(const Row *row, bool numbers)
 {
     g_autoptr(GStrvBuilder) names = g_strv_builder_new();
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal),
@@ -293,7 +293,7 @@ static Found name_columns(RecordReader *reader, GError **error)
     if (reader->columns && !header)
         return FOUND_RECORD;
     g_clear_pointer(&reader->columns, g_strfreev);
-    reader->broken = !reader_set_columns(reader, names_of(reader->own, !header), error);
+    reader->broken = !reader_set_columns(reader, names_of_column(reader->own, !header), error);
     if (reader->broken)
         return FOUND_ERROR;
     reader->header = false;

@@ -19,7 +19,7 @@ static bool fail_too_long(RecordReader *reader, const char *what, const char *re
 /* ---- an empty line ends a document ---- */
 
 /* Appends the current line to the document. */
-static bool append_line(RecordReader *reader, GError **error)
+static bool append_text_line(RecordReader *reader, GError **error)
 {
     GString *document = reader->document, *line = reader->lines[0]->line;
     const char *bad = lines_find_bad_byte(line);
@@ -52,7 +52,7 @@ static Found next_block(RecordReader *reader, GError **error)
             return FOUND_END;
         if (ends)
             reader->skipping = false;
-        else if (found != FOUND_RECORD || (!reader->skipping && !append_line(reader, error))) {
+        else if (found != FOUND_RECORD || (!reader->skipping && !append_text_line(reader, error))) {
             reader->skipping = true;
             return FOUND_ERROR;
         }

@@ -43,7 +43,7 @@ static void split_words(const Record *record, const char *name, GPtrArray *texts
             g_ptr_array_add(texts, g_strdup(*word));
 }
 
-static char *join(GPtrArray *texts)
+static char *join_texts(GPtrArray *texts)
 {
     GString *all = g_string_new(NULL);
     for (guint i = 0; i < texts->len; i++)
@@ -65,7 +65,7 @@ static bool take_tags(const Task *task, const Record *record, TaskExample *out, 
         return error && *error ? false : record_fail_missing(record, fields->pdata[0], error);
     split_words(record, fields->pdata[0], out->words);
     g_free(out->input);
-    out->input = join(out->words);
+    out->input = join_texts(out->words);
     out->known = take_list(record, task->tags, tags, &problem);
     if (problem) {
         g_propagate_error(error, problem);
@@ -86,7 +86,7 @@ static bool take_tags(const Task *task, const Record *record, TaskExample *out, 
                              name);
     }
     if (out->known)
-        g_ptr_array_add(out->targets, join(tags));
+        g_ptr_array_add(out->targets, join_texts(tags));
     return true;
 }
 

@@ -95,8 +95,8 @@ static bool append_field(const Task *task, const Record *record, const char *nam
 }
 
 /* Fills a template. *absent becomes the name of the first field that the record lacks, or NULL; g_free. */
-static bool fill(const Task *task, const Record *record, const char *template, GString *out, char **absent,
-                 GError **error)
+static bool fill_template(const Task *task, const Record *record, const char *template, GString *out, char **absent,
+                          GError **error)
 {
     *absent = NULL;
     for (const char *at = template; *at; at++) {
@@ -125,7 +125,7 @@ bool example_fill(const Task *task, const Record *record, const char *template, 
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *absent = NULL;
     *out = NULL;
-    if (!fill(task, record, template, text, &absent, error))
+    if (!fill_template(task, record, template, text, &absent, error))
         return false;
     *missing = absent != NULL;
     if (!absent)
@@ -137,7 +137,7 @@ bool example_take_input(const Task *task, const Record *record, TaskExample *out
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *absent = NULL;
-    if (!fill(task, record, task->input, text, &absent, error))
+    if (!fill_template(task, record, task->input, text, &absent, error))
         return false;
     if (absent)
         return record_fail_missing(record, absent, error);

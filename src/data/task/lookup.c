@@ -11,7 +11,7 @@ struct Lookup {
 };
 
 /* The text of a field that has exactly one; else NULL. g_free. */
-static char *key_of(const Record *record, const char *field)
+static char *key_text(const Record *record, const char *field)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     if (!record_texts(record, field, texts, NULL) || texts->len != 1)
@@ -26,7 +26,7 @@ static bool read_objects(Lookup *lookup, GError **error)
     GError *problem = NULL;
     Record record;
     while (reader && !problem && record_reader_next(reader, &record, &problem)) {
-        char *key = key_of(&record, KEY);
+        char *key = key_text(&record, KEY);
         if (!key)
             record_fail_missing(&record, KEY, &problem);
         else if (!g_hash_table_insert(lookup->objects, key, json_deep_copy(record.levels[0])))
@@ -63,7 +63,7 @@ void lookup_close(Lookup *lookup)
 bool lookup_fill(const Lookup *lookup, const Record *record, GError **error)
 {
     for (char **field = lookup->fields; *field; field++) {
-        g_autofree char *key = key_of(record, *field);
+        g_autofree char *key = key_text(record, *field);
         if (!key)
             return record_fail_missing(record, *field, error);
         json_t *object = g_hash_table_lookup(lookup->objects, key);

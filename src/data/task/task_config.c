@@ -324,7 +324,7 @@ static char *in_folder(const char *folder, const char *names)
 }
 
 /* The file `name` of the folder, or the path itself if it is not a folder. */
-static char *find_file(const char *path, const char *name, const char *what, GError **error)
+static char *find_task_file(const char *path, const char *name, const char *what, GError **error)
 {
     if (strcmp(path, "-") == 0) {
         fail_user(error, "%s=-: the examples are read several times, standard input once: write them to a file", what);
@@ -355,13 +355,13 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
         return fail_user(
             error, "task.valid: %s is no percentage of the examples; write one such as 5%%, or the name of a file",
             config->valid);
-    if (*config->data && !(train->path = find_file(config->data, task->train_file, "task.data", error)))
+    if (*config->data && !(train->path = find_task_file(config->data, task->train_file, "task.data", error)))
         return false;
     train->part = held_out ? TASK_PART_TRAIN : TASK_PART_ALL;
     if (held_out)
         *valid = (TaskFile){ g_strdup(train->path), TASK_PART_HELD_OUT, share };
     else if (*config->valid)
-        valid->path = find_file(config->valid, task->valid_file, "task.valid", error);
+        valid->path = find_task_file(config->valid, task->valid_file, "task.valid", error);
     else if (folder && task->valid_file)
         valid->path = in_folder(config->data, task->valid_file);
     train->share = share;

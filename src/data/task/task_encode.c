@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool encode(const TaskEncoder *encoder, const char *text, GArray *ids, GError **error)
+static bool encode_template(const TaskEncoder *encoder, const char *text, GArray *ids, GError **error)
 {
     return tokenizer_encode(encoder->tok, text, strlen(text), true, ids, error);
 }
@@ -37,7 +37,7 @@ static int64_t encode_short(const TaskEncoder *encoder, const Record *record, si
     g_array_set_size(ids, 0);
     if (!task_make(encoder->task, &shorter, false, &example, error))
         return -1;
-    bool good = encode(encoder, example.input, ids, error);
+    bool good = encode_template(encoder, example.input, ids, error);
     task_example_clear(&example);
     return good ? (int64_t)ids->len : -1;
 }
@@ -95,7 +95,7 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
 {
     const int64_t room = task_input_room(encoder, n_target);
     g_autoptr(GArray) own = g_array_new(false, false, sizeof(int32_t));
-    if (!encode(encoder, example->input, own, error))
+    if (!encode_template(encoder, example->input, own, error))
         return false;
     encoder->inputs++;
     encoder->longest_input = MAX(encoder->longest_input, (int64_t)own->len + around_input(encoder));
@@ -124,7 +124,7 @@ bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, G
     frame_append(ids, &before);
     guint first = ids->len;
     const int64_t around = before.n + after.n + 1, room = MAX(encoder->target_length - around, 0);
-    if (!encode(encoder, target, ids, error))
+    if (!encode_template(encoder, target, ids, error))
         return false;
     int64_t n = (int64_t)(ids->len - first);
     encoder->longest_target = MAX(encoder->longest_target, n + around);

@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static GArray *numbers(void)
+static GArray *new_ids(void)
 {
     return g_array_new(false, false, sizeof(int32_t));
 }
 
 TaskInputs task_inputs_new(void)
 {
-    return (TaskInputs){ numbers(), numbers(), numbers(), numbers(), numbers(), numbers() };
+    return (TaskInputs){ new_ids(), new_ids(), new_ids(), new_ids(), new_ids(), new_ids() };
 }
 
 static GArray **arrays_of(TaskInputs *inputs, GArray **all[6])
@@ -49,9 +49,9 @@ typedef struct Encoded {
     guint first, n;     /* the tokens used: first, …, first + n - 1 */
 } Encoded;
 
-static bool encode(const TaskEncoder *encoder, const char *text, bool ends, Encoded *out, GError **error)
+static bool encode_input(const TaskEncoder *encoder, const char *text, bool ends, Encoded *out, GError **error)
 {
-    *out = (Encoded){ .ids = numbers(), .ends = ends ? numbers() : NULL };
+    *out = (Encoded){ .ids = new_ids(), .ends = ends ? new_ids() : NULL };
     bool good = ends ? tokenizer_encode_ends(encoder->tok, text, strlen(text), true, out->ids, out->ends, error)
                      : tokenizer_encode(encoder->tok, text, strlen(text), true, out->ids, error);
     out->n = out->ids->len;
@@ -64,7 +64,7 @@ static void encoded_clear(Encoded *text)
     g_clear_pointer(&text->ends, g_array_unref);
 }
 
-static void append(TaskInputs *inputs, int32_t id)
+static void append_input(TaskInputs *inputs, int32_t id)
 {
     const uint32_t none = 0;
     g_array_append_val(inputs->ids, id);
@@ -75,13 +75,13 @@ static void append(TaskInputs *inputs, int32_t id)
 static void append_frame(TaskInputs *inputs, const FrameTokens *tokens)
 {
     for (int32_t i = 0; i < tokens->n; i++)
-        append(inputs, tokens->ids[i]);
+        append_input(inputs, tokens->ids[i]);
 }
 
-static void append_text(TaskInputs *inputs, const Encoded *text)
+static void append_encoded(TaskInputs *inputs, const Encoded *text)
 {
     for (guint i = text->first; i < text->first + text->n; i++) {
-        append(inputs, g_array_index(text->ids, int32_t, i));
+        append_input(inputs, g_array_index(text->ids, int32_t, i));
         if (text->ends == NULL)
             continue;
         uint32_t *begin = &g_array_index(inputs->begins, uint32_t, inputs->ids->len - 1);
@@ -97,11 +97,11 @@ static void append_sequence(const TaskEncoder *encoder, const Encoded *first, co
     const int32_t start = (int32_t)inputs->ids->len;
     int32_t second_start = 0;
     append_frame(inputs, &frame->before);
-    append_text(inputs, first);
+    append_encoded(inputs, first);
     append_frame(inputs, second ? &frame->between : &frame->after);
     if (second) {
         second_start = (int32_t)inputs->ids->len - start;
-        append_text(inputs, second);
+        append_encoded(inputs, second);
         append_frame(inputs, &frame->last);
     }
     const int32_t end = (int32_t)inputs->ids->len;
@@ -161,8 +161,8 @@ static bool encode_plain(TaskEncoder *encoder, const char *input, const char *se
 {
     Encoded a = { 0 }, b = { 0 };
     guint room;
-    bool good = find_room(encoder, second != NULL, &room, error) && encode(encoder, input, false, &a, error) &&
-                (!second || encode(encoder, second, false, &b, error));
+    bool good = find_room(encoder, second != NULL, &room, error) && encode_input(encoder, input, false, &a, error) &&
+                (!second || encode_input(encoder, second, false, &b, error));
     if (good) {
         fit(encoder, &a, second ? &b : NULL, room);
         append_sequence(encoder, &a, second ? &b : NULL, inputs);
@@ -180,7 +180,7 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
     guint room;
     if (!find_room(encoder, false, &room, error))
         return false;
-    Encoded all = { .ids = numbers() };
+    Encoded all = { .ids = new_ids() };
     const int32_t before = encoder->frame.before.n;
     bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe"), good = true;
     for (guint i = 0; good && i < example->words->len; i++) {
@@ -215,8 +215,9 @@ static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, Tas
 {
     Encoded question = { 0 }, text = { 0 };
     guint room;
-    bool good = find_room(encoder, true, &room, error) && encode(encoder, example->input, false, &question, error) &&
-                encode(encoder, example->second, true, &text, error);
+    bool good = find_room(encoder, true, &room, error) &&
+                encode_input(encoder, example->input, false, &question, error) &&
+                encode_input(encoder, example->second, true, &text, error);
     guint whole = text.n;
     if (good) {
         encoder->inputs_cut += question.n > room / 2;

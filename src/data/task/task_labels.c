@@ -10,7 +10,8 @@
 
 #define MOST_LABELS 65536
 
-static bool class_of(const TaskEncoder *encoder, const char *where, const char *name, int64_t *label, GError **error)
+static bool class_number(const TaskEncoder *encoder, const char *where, const char *name, int64_t *label,
+                         GError **error)
 {
     *label = labels_find(encoder->labels, name);
     return *label >= 0 || label_fail(encoder->config, encoder->labels, where, name, error);
@@ -65,7 +66,7 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
         label[0] = (int32_t)g_ascii_strtoll(target, NULL, 10);
         return true;
     case LABELS_SEQUENCE:
-        if (!class_of(encoder, where, target, &found, error))
+        if (!class_number(encoder, where, target, &found, error))
             return false;
         label[0] = (int32_t)found;
         return true;
@@ -86,7 +87,7 @@ static bool append_tags(const TaskEncoder *encoder, const char *where, const Tas
     for (guint i = 0; i < inputs->words->len; i++) {
         int32_t token = g_array_index(inputs->words, int32_t, i);
         int64_t label = -1;
-        if (!label_is_none(encoder->labels, tags[i]) && !class_of(encoder, where, tags[i], &label, error))
+        if (!label_is_none(encoder->labels, tags[i]) && !class_number(encoder, where, tags[i], &label, error))
             return false;
         if (token >= 0)
             g_array_index(encoded, int32_t, first + (guint)token) = (int32_t)label + 1;
@@ -117,7 +118,7 @@ bool task_encode_labels(const TaskEncoder *encoder, const char *where, const Tas
 /* ---- names of classes ---- */
 
 /* Numbers by their size, before other names in the order of their bytes. */
-static gint compare_names(gconstpointer a, gconstpointer b)
+static gint compare_class_names(gconstpointer a, gconstpointer b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
     char *x_end, *y_end;
@@ -169,7 +170,7 @@ static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, 
 }
 
 /* Names that differ only in case or in white space are probably the same class. */
-static bool check_alike(const char *path, const GPtrArray *names, GError **error)
+static bool check_classes_alike(const char *path, const GPtrArray *names, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < names->len; i++) {
@@ -217,8 +218,8 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     g_hash_table_iter_init(&each, names);
     while (g_hash_table_iter_next(&each, &name, NULL))
         g_ptr_array_add(sorted, name);
-    g_ptr_array_sort(sorted, compare_names);
-    good = good && check_names(config->data, sorted, error) && check_alike(config->data, sorted, error);
+    g_ptr_array_sort(sorted, compare_class_names);
+    good = good && check_names(config->data, sorted, error) && check_classes_alike(config->data, sorted, error);
     g_ptr_array_add(sorted, NULL);
     return good ? labels_join((const char *const *)sorted->pdata) : NULL;
 }

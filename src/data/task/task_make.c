@@ -28,7 +28,7 @@ void task_example_clear(TaskExample *example)
 }
 
 /* Sets the error that the record lacks the field with the right answer; returns false. */
-static bool fail_unknown(const Task *task, const Record *record, GError **error)
+static bool fail_unknown_answer(const Task *task, const Record *record, GError **error)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
     const char *field = task->learns == LABELS_TOKENS ? task->tags
@@ -50,7 +50,7 @@ bool task_make(const Task *task, const Record *record, bool needs_target, TaskEx
     if (good && !record->short_name && out->input[strspn(out->input, " \t\r\n")] == '\0')
         good = fail_user(error, "%s: the input is empty", record->where);
     if (good && needs_target && !out->known)
-        good = fail_unknown(task, record, error);
+        good = fail_unknown_answer(task, record, error);
     if (!good)
         task_example_clear(out);
     return good;

@@ -98,7 +98,7 @@ static bool write_examples(Output *output, TaskReader *reader, GError **error)
     return problem == NULL;
 }
 
-static void report(const Output *output, const TaskFile *file, int64_t skipped)
+static void report_skipped(const Output *output, const TaskFile *file, int64_t skipped)
 {
     g_autofree char *documents = text_grouped(output->writer->meta.counts.documents),
                     *tokens = text_grouped(output->tokens), *left_out = text_grouped(skipped);
@@ -122,7 +122,7 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
     if (!dataset_writer_finish(output->writer, error))
         return false;
     dataset_report_unknown(&output->writer->meta, file->path);
-    report(output, file, task_reader_skipped(reader));
+    report_skipped(output, file, task_reader_skipped(reader));
     task_encoder_report(output->encoder, file->path);
     return true;
 }

@@ -115,7 +115,7 @@ static void warn_without_trees(const char *prefix, const char *index)
         log_warning("%s is missing: %s has no syntax trees, and is read as text", index, prefix);
 }
 
-static bool open_files(Ndtypes *ndtypes, const char *prefix, GError **error)
+static bool open_ndtypes_files(Ndtypes *ndtypes, const char *prefix, GError **error)
 {
     g_autofree char *own = ndtypes_prefix(prefix), *index = g_strconcat(own, ".idx", NULL),
                     *binary = g_strconcat(own, ".bin", NULL), *packed = ndtypes_ffrecord(prefix);
@@ -136,7 +136,7 @@ Ndtypes *ndtypes_open(const char *prefix, GError **error)
     g_autofree char *dictionary = ndtypes_dictionary(prefix);
     Ndtypes *ndtypes = g_new0(Ndtypes, 1);
     ndtypes->languages = g_ptr_array_new_with_free_func(g_free);
-    if (read_dictionary(ndtypes, dictionary, error) && open_files(ndtypes, prefix, error))
+    if (read_dictionary(ndtypes, dictionary, error) && open_ndtypes_files(ndtypes, prefix, error))
         return ndtypes;
     ndtypes_close(ndtypes);
     return NULL;

@@ -196,7 +196,7 @@ const char *trees_type(const Trees *trees, int language, int type)
 
 /* ---- a document ---- */
 
-static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
+static bool take_tree_varint(const guint8 **at, const guint8 *end, uint64_t *value)
 {
     *value = 0;
     for (int shift = 0; *at < end && shift < 63; shift += 7) {
@@ -216,7 +216,8 @@ static bool take_nodes(const guint8 *at, const guint8 *end, uint64_t n, int64_t 
     uint64_t begin = 0;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t step, length, type;
-        if (!take_varint(&at, end, &step) || !take_varint(&at, end, &length) || !take_varint(&at, end, &type))
+        if (!take_tree_varint(&at, end, &step) || !take_tree_varint(&at, end, &length) ||
+            !take_tree_varint(&at, end, &type))
             return false;
         uint64_t left = (uint64_t)n_tokens - begin;
         if (step > left || length == 0 || length > left - step || type >= language->types->len)
@@ -251,8 +252,8 @@ bool trees_read(const Trees *trees, int64_t document, int64_t n_tokens, int *lan
     if (!read_at(trees, range[0], record, bytes, error))
         return false;
     *language = -1;
-    if (!take_varint(&at, end, &index) || (index > 0 && !take_varint(&at, end, &n)) || index > trees->languages->len ||
-        n > bytes / 3)
+    if (!take_tree_varint(&at, end, &index) || (index > 0 && !take_tree_varint(&at, end, &n)) ||
+        index > trees->languages->len || n > bytes / 3)
         return fail_damaged(trees, "a record cannot be read", error);
     if (index == 0)
         return at == end || fail_damaged(trees, "a record cannot be read", error);

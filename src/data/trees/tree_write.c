@@ -44,7 +44,7 @@ void tree_writer_abort(TreeWriter *writer)
     g_free(writer);
 }
 
-static bool put(TreeWriter *writer, const void *data, size_t bytes, GError **error)
+static bool put_tree(TreeWriter *writer, const void *data, size_t bytes, GError **error)
 {
     XXH3_64bits_update(writer->hash, data, bytes);
     writer->at += bytes;
@@ -65,7 +65,7 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
     writer->hash = XXH3_createState();
     XXH3_64bits_reset(writer->hash);
     if ((writer->part = io_create(part, error)) && (writer->offsets = io_create_scratch(folder, error)) &&
-        put(writer, start, sizeof start, error))
+        put_tree(writer, start, sizeof start, error))
         return writer;
     tree_writer_abort(writer);
     return NULL;
@@ -105,7 +105,7 @@ bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, in
     }
     writer->n_documents++;
     return io_write(writer->offsets, &writer->at, sizeof writer->at, error) &&
-           put(writer, writer->record->data, writer->record->len, error);
+           put_tree(writer, writer->record->data, writer->record->len, error);
 }
 
 /* {"languages": [{"name": "python", "version": "0.23.6", "types": ["end", "identifier", …]}]} */
@@ -132,7 +132,7 @@ static bool put_offsets(TreeWriter *writer, uint64_t end, GError **error)
     GMappedFile *map = io_write(writer->offsets, &end, sizeof end, error) ? io_map(writer->offsets, error) : NULL;
     if (!map)
         return false;
-    bool good = put(writer, g_mapped_file_get_contents(map), g_mapped_file_get_length(map), error);
+    bool good = put_tree(writer, g_mapped_file_get_contents(map), g_mapped_file_get_length(map), error);
     g_mapped_file_unref(map);
     return good;
 }
@@ -142,10 +142,10 @@ bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GErro
     TreeFooter footer = { .n_documents = writer->n_documents, .languages = writer->at };
     memcpy(footer.magic, TREE_MAGIC, sizeof footer.magic);
     char *text = describe_languages(writer);
-    bool good = put(writer, text, strlen(text), error);
+    bool good = put_tree(writer, text, strlen(text), error);
     free(text);
     footer.offsets = writer->at;
-    good = good && put_offsets(writer, footer.languages, error) && put(writer, &footer, sizeof footer, error) &&
+    good = good && put_offsets(writer, footer.languages, error) && put_tree(writer, &footer, sizeof footer, error) &&
            io_publish(g_steal_pointer(&writer->part), writer->path, error);
     *bytes = (int64_t)writer->at;
     g_snprintf(hash, 17, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits_digest(writer->hash));

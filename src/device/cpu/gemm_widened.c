@@ -45,20 +45,20 @@ static int64_t length(Range range)
 }
 
 /* The calling thread's share of a range. */
-static Range share_of(Range range)
+static Range widened_share(Range range)
 {
     Range mine = share(length(range), UNIT);
     return (Range){ range.begin + mine.begin, range.begin + mine.end };
 }
 
 /* Rows and columns of t. */
-static Tensor part_of(Tensor t, Range rows, Range cols)
+static Tensor gemm_part(Tensor t, Range rows, Range cols)
 {
     return tensor_slice_cols(tensor_slice_rows(t, rows.begin, length(rows)), cols.begin, length(cols));
 }
 
 /* Converts a part of an operand to contiguous f32. */
-static void widen(const Product *p, float *to, Tensor part)
+static void widen_part(const Product *p, float *to, Tensor part)
 {
     if (part.d[0] > 0 && part.d[1] > 0)
         p->dev->ops->copy(p->dev, tensor_matrix(to, DT_F32, part.d[0], part.d[1]), part);
@@ -67,8 +67,8 @@ static void widen(const Product *p, float *to, Tensor part)
 static void widen_right(const Product *p, Block block)
 {
     Range stored = p->tb ? block.cols : block.depth, across = p->tb ? block.depth : block.cols;
-    Range mine = share_of(stored);
-    widen(p, p->right + (mine.begin - stored.begin) * length(across), part_of(p->b, mine, across));
+    Range mine = widened_share(stored);
+    widen_part(p, p->right + (mine.begin - stored.begin) * length(across), gemm_part(p->b, mine, across));
 }
 
 /* y = sums + beta · y + bias for a part of y, whose first column is column `col` of the bias. If the sums are
@@ -80,7 +80,7 @@ static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld, int6
     from.ld = ld;
     for (int64_t row = 0; row < y.d[0]; row++, sums += ld) {
         if (p->beta != 0 && !p->in_place) {
-            widen(p, old, tensor_slice_rows(y, row, 1));
+            widen_part(p, old, tensor_slice_rows(y, row, 1));
             for (int64_t i = 0; i < y.d[1]; i++)
                 sums[i] += p->beta * old[i];
         }
@@ -97,7 +97,7 @@ static void multiply_group(const Product *p, const float *left, Block block, Ran
     int64_t depth = length(block.depth), skipped = cols.begin - block.cols.begin,
             ldb = p->tb ? depth : length(block.cols);
     const float *right = p->right + skipped * (p->tb ? ldb : 1);
-    Tensor y = part_of(p->y, rows, cols);
+    Tensor y = gemm_part(p->y, rows, cols);
     float *sums = p->sums + skipped, beta = block.depth.begin > 0 ? 1 : p->in_place ? p->beta : 0;
     int64_t ld = COLS;
     if (p->in_place) {
@@ -120,7 +120,7 @@ static void multiply_group(const Product *p, const float *left, Block block, Ran
 static void widen_and_multiply(const Product *p, Block block, Range rows, Range cols)
 {
     float *left = p->left + omp_get_thread_num() * p->group * min_i64(p->depth, DEPTH);
-    widen(p, left, p->ta ? part_of(p->a, block.depth, rows) : part_of(p->a, rows, block.depth));
+    widen_part(p, left, p->ta ? gemm_part(p->a, block.depth, rows) : gemm_part(p->a, rows, block.depth));
     multiply_group(p, left, block, rows, cols);
 }
 
@@ -130,7 +130,7 @@ static void multiply_block(const Product *p, Block block)
 {
     int64_t groups = (p->rows + p->group - 1) / p->group;
     bool by_rows = p->rows >= (int64_t)FEW_ROWS * omp_get_num_threads();
-    Range cols = share_of(block.cols);
+    Range cols = widened_share(block.cols);
     if (by_rows)
         pool_fill(p->pool, groups);
     widen_right(p, block);
@@ -144,7 +144,7 @@ static void multiply_block(const Product *p, Block block)
 #pragma omp barrier
 }
 
-static void multiply(const Product *p)
+static void multiply_widened(const Product *p)
 {
     for (int64_t col = 0; col < p->cols; col += COLS) {
         Block block = { .cols = { col, min_i64(col + COLS, p->cols) } };
@@ -201,10 +201,10 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bo
     }
     if (team == 1) { /* oneDNN takes all threads, within a parallel region of one thread even new ones each time */
         omp_set_num_threads(1);
-        multiply(&p);
+        multiply_widened(&p);
         omp_set_num_threads(dev->threads);
         return;
     }
 #pragma omp parallel num_threads(team)
-    multiply(&p);
+    multiply_widened(&p);
 }

@@ -119,7 +119,7 @@ static bool check_driver(const CudaBackend *backend, char *why)
 }
 
 /* Looks beside the program, and in ../lib/loam for an installed program; false if there is none. */
-static bool find_file(char *path, size_t room)
+static bool find_backend(char *path, size_t room)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
     char folder[PATH_MAX];
@@ -165,7 +165,7 @@ static void refuse_file(const char *text, char *why)
 /* False if the table of sections, which ends a file that a linker wrote, is not whole: a copy was cut short. dlopen
  * would map the rest, too, and the first access beyond the end ends the program (SIGBUS). It refuses by itself what is
  * missing or no ELF file. */
-static bool is_whole(const char *path, char *why)
+static bool is_whole_library(const char *path, char *why)
 {
     Elf64_Ehdr elf;
     struct stat file;
@@ -182,7 +182,7 @@ static bool is_whole(const char *path, char *why)
                   (unsigned long long)size);
 }
 
-static const CudaBackend *load(char *why)
+static const CudaBackend *load_backend(char *why)
 {
     char path[PATH_MAX + 64];
     const CudaBackend *(*entry)(void) = NULL;
@@ -191,11 +191,11 @@ static const CudaBackend *load(char *why)
         refuse(why, "LOAM_CUDA_BACKEND has %zu bytes, and a path less than %d", strlen(named), PATH_MAX);
         return NULL;
     }
-    if (!find_file(path, sizeof path)) {
+    if (!find_backend(path, sizeof path)) {
         refuse(why, "there is no " FILE_NAME " beside the program: it is built where CUDA's nvcc is");
         return NULL;
     }
-    if (!is_whole(path, why))
+    if (!is_whole_library(path, why))
         return NULL;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (file == NULL) {
@@ -223,7 +223,7 @@ static void open_backend(void)
         refuse(opened.reason, "there is no NVIDIA driver (" DRIVER ")");
         return;
     }
-    const CudaBackend *backend = load(opened.reason);
+    const CudaBackend *backend = load_backend(opened.reason);
     if (backend && check_driver(backend, opened.reason))
         opened.backend = backend;
 }

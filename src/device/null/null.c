@@ -58,7 +58,7 @@ static void null_group(Device *dev, bool open)
     memset(null->waiting, 0, sizeof null->waiting);
 }
 
-static void count(Device *dev, int op, double flops, double bytes, size_t scratch)
+static void count_op(Device *dev, int op, double flops, double bytes, size_t scratch)
 {
     add_launch(dev, op, scratch);
     dev->counts.flops += flops;
@@ -71,7 +71,7 @@ static void count(Device *dev, int op, double flops, double bytes, size_t scratc
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void null_##name parameters                                                                                 \
     {                                                                                                                  \
-        count(dev, OP_##name, flops, operands_bytes(OPERANDS operands, N_OPERANDS operands), SCRATCH_OF(name));        \
+        count_op(dev, OP_##name, flops, operands_bytes(OPERANDS operands, N_OPERANDS operands), SCRATCH_OF(name));     \
     }
 #include "device/op_list.inc"
 #undef OP

@@ -9,7 +9,7 @@ static const char *text_of(const Record *record, const char *name)
 }
 
 /* The name of a task_id, which is a text or an integer. g_free; NULL means that it is neither. */
-static char *name_of(const Record *record)
+static char *problem_name(const Record *record)
 {
     const json_t *id = record_value(record, "task_id");
     if (json_is_integer(id))
@@ -19,7 +19,7 @@ static char *name_of(const Record *record)
 
 static bool read_trial(const Record *record, GHashTable *problems, bool partly, GArray *trials, GError **error)
 {
-    g_autofree char *name = name_of(record);
+    g_autofree char *name = problem_name(record);
     const char *completion = text_of(record, "completion"), *solution = text_of(record, "solution");
     if (!name)
         return fail_user(error, "%s: no field \"task_id\", which names the problem", record->where);

@@ -210,7 +210,7 @@ typedef struct Queue {
     GError *error; /* the error of the first program that could not run */
 } Queue;
 
-static gpointer work(gpointer data)
+static gpointer work_programs(gpointer data)
 {
     Queue *queue = data;
     for (gint i; (i = g_atomic_int_add(&queue->next, 1)) < queue->n;) {
@@ -235,7 +235,7 @@ bool programs_run(Trial *trials, size_t n, const ProgramOptions *options, GError
     g_autofree GThread **threads = g_new0(GThread *, n_threads);
     g_mutex_init(&queue.lock);
     for (int i = 0; i < n_threads; i++)
-        threads[i] = g_thread_new("program", work, &queue);
+        threads[i] = g_thread_new("program", work_programs, &queue);
     for (int i = 0; i < n_threads; i++)
         g_thread_join(threads[i]);
     g_mutex_clear(&queue.lock);

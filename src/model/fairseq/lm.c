@@ -32,7 +32,7 @@ static const TensorNames names = {
     .model = "transformer_lm", .prefix = PREFIX, .body = fairseq_lm_body, .heads = heads, .ignored = ignored
 };
 
-static const FileTensor *find(const TensorFile *file, const char *name)
+static const FileTensor *find_lm_tensor(const TensorFile *file, const char *name)
 {
     g_autofree char *whole = g_strconcat(PREFIX, name, NULL);
     return tensor_file_find(file, whole);
@@ -41,7 +41,7 @@ static const FileTensor *find(const TensorFile *file, const char *name)
 /* Learned positions have a table, whose first rows are unused; without learned positions there is no table. */
 static void read_positions(const TensorFile *file, ModelConfig *config)
 {
-    const FileTensor *table = find(file, "embed_positions.weight");
+    const FileTensor *table = find_lm_tensor(file, "embed_positions.weight");
     config->position_offset = FIRST_ROW;
     config->position = table                                                  ? POSITION_LEARNED
                        : fairseq_flag(file, "no_token_positional_embeddings") ? POSITION_NONE
@@ -52,8 +52,9 @@ static void read_positions(const TensorFile *file, ModelConfig *config)
 
 static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    const FileTensor *embedding = find(file, "embed_tokens.weight"), *up = find(file, "layers.0.fc1.weight");
-    const FileTensor *head = find(file, "output_projection.weight");
+    const FileTensor *embedding = find_lm_tensor(file, "embed_tokens.weight"),
+                     *up = find_lm_tensor(file, "layers.0.fc1.weight");
+    const FileTensor *head = find_lm_tensor(file, "output_projection.weight");
     if (embedding == NULL || up == NULL || embedding->rank != 2 || up->rank != 2)
         return fail_user(error, "it has no " PREFIX "embed_tokens.weight and " PREFIX "layers.0.fc1.weight: it is no "
                                 "checkpoint of a transformer_lm of fairseq");
@@ -62,14 +63,14 @@ static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **e
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
     config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
-    config->final_norm = find(file, "layer_norm.weight") != NULL;
-    config->embed_norm = find(file, "layernorm_embedding.weight") != NULL;
+    config->final_norm = find_lm_tensor(file, "layer_norm.weight") != NULL;
+    config->embed_norm = find_lm_tensor(file, "layernorm_embedding.weight") != NULL;
     read_positions(file, config);
     return (config->vocab > 0 && config->width > 0 && config->ffn > 0 && config->max_positions > 0) ||
            fail_user(error, "its tensors make no model");
 }
 
-static bool read_config(const TensorFile *file, ModelConfig *config, GError **error)
+static bool read_lm_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
     model_config_defaults(config);
     config->family = FAMILY_GPT;
@@ -98,7 +99,7 @@ Model *fairseq_lm_open(const TensorFile *file, Device *dev, GError **error)
 {
     g_autoptr(GHashTable) tensors = tensor_names_select(file, "model/");
     ModelConfig config;
-    if (!read_config(file, &config, error))
+    if (!read_lm_config(file, &config, error))
         return NULL;
     config.head_dim = config.width / config.heads;
     return tensor_names_open_model(&names, tensors, "the other tensors make it", dev, &config, false, error);

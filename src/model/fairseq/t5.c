@@ -40,7 +40,7 @@ static const TensorNames names = {
     .model = "transformer_t5", .prefix = PREFIX, .body = body, .heads = heads, .ignored = ignored
 };
 
-static const FileTensor *find(const TensorFile *file, const char *name)
+static const FileTensor *find_t5_tensor(const TensorFile *file, const char *name)
 {
     g_autofree char *whole = g_strconcat(PREFIX, name, NULL);
     return tensor_file_find(file, whole);
@@ -48,7 +48,7 @@ static const FileTensor *find(const TensorFile *file, const char *name)
 
 static const FileTensor *find_matrix(const TensorFile *file, const char *name, GError **error)
 {
-    const FileTensor *tensor = find(file, name);
+    const FileTensor *tensor = find_t5_tensor(file, name);
     if (tensor && tensor->rank == 2 && tensor->shape[0] > 0 && tensor->shape[1] > 0)
         return tensor;
     fail_user(error, "it has no matrix " PREFIX "%s: it is no checkpoint of a transformer_t5 of fairseq", name);
@@ -57,12 +57,12 @@ static const FileTensor *find_matrix(const TensorFile *file, const char *name, G
 
 bool fairseq_t5_is(const TensorFile *file)
 {
-    return find(file, "encoder.embed_tokens.weight") && find(file, "decoder.embed_tokens.weight");
+    return find_t5_tensor(file, "encoder.embed_tokens.weight") && find_t5_tensor(file, "decoder.embed_tokens.weight");
 }
 
 /* Fails unless two options of the file, one for the encoder and one for the decoder, are equal: loam has a single
  * option for both. */
-static bool check_alike(const TensorFile *file, const char *of_encoder, const char *of_decoder, GError **error)
+static bool check_t5_alike(const TensorFile *file, const char *of_encoder, const char *of_decoder, GError **error)
 {
     const char *a = fairseq_option(file, of_encoder), *b = fairseq_option(file, of_decoder);
     return g_strcmp0(a, b) == 0 || a == NULL || b == NULL ||
@@ -75,7 +75,7 @@ static bool check_alike(const TensorFile *file, const char *of_encoder, const ch
 static bool read_positions(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *table = find_matrix(file, "encoder.embed_positions.weight", error),
-                     *bias = find(file, "encoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight");
+                     *bias = find_t5_tensor(file, "encoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight");
     const char *distance = fairseq_option(file, "encoder_rp_max_dist");
     if (table == NULL)
         return false;
@@ -88,23 +88,23 @@ static bool read_positions(const TensorFile *file, ModelConfig *config, GError *
         return fail_user(error, "it has relative positions, but no option encoder_rp_max_dist");
     config->rel_rule = RELPOS_AST;
     config->rel_per_block = true;
-    config->rel_encoder_only = find(file, "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
+    config->rel_encoder_only = find_t5_tensor(file, "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
     config->rel_buckets = bias->shape[0];
     config->rel_max_distance =
         g_ascii_strtoll(distance, NULL, 10) - 1; /* fairseq's value is the first distance that is too large */
     if (config->rel_max_distance < 3 || config->rel_max_distance > MOST_DISTANCE || config->rel_buckets > MOST_BUCKETS)
         return fail_user(error, "its option encoder_rp_max_dist is %s, for %" G_GINT64_FORMAT " buckets", distance,
                          config->rel_buckets);
-    return config->rel_encoder_only || (check_alike(file, "encoder_rp_bins", "decoder_rp_bins", error) &&
-                                        check_alike(file, "encoder_rp_max_dist", "decoder_rp_max_dist", error));
+    return config->rel_encoder_only || (check_t5_alike(file, "encoder_rp_bins", "decoder_rp_bins", error) &&
+                                        check_t5_alike(file, "encoder_rp_max_dist", "decoder_rp_max_dist", error));
 }
 
-static bool read_shape(const TensorFile *file, ModelConfig *config, GError **error)
+static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *embedding = find_matrix(file, "encoder.embed_tokens.weight", error),
                      *up = embedding ? find_matrix(file, "encoder.layers.0.fc1.weight", error) : NULL,
-                     *second = find(file, "decoder.embed_tokens.weight"),
-                     *head = find(file, "decoder.output_projection.weight");
+                     *second = find_t5_tensor(file, "decoder.embed_tokens.weight"),
+                     *head = find_t5_tensor(file, "decoder.output_projection.weight");
     if (up == NULL)
         return false;
     if (!fairseq_same_values(embedding, second))
@@ -115,13 +115,13 @@ static bool read_shape(const TensorFile *file, ModelConfig *config, GError **err
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
     config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
-    config->embed_norm = find(file, "encoder.layernorm_embedding.weight") != NULL;
-    config->final_norm = find(file, "encoder.layer_norm.weight") != NULL;
+    config->embed_norm = find_t5_tensor(file, "encoder.layernorm_embedding.weight") != NULL;
+    config->final_norm = find_t5_tensor(file, "encoder.layer_norm.weight") != NULL;
     return read_positions(file, config, error) &&
            (config->max_positions > 0 || fail_user(error, "its tensors make no model"));
 }
 
-static bool read_config(const TensorFile *file, ModelConfig *config, GError **error)
+static bool read_t5_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
     model_config_defaults(config);
     config->family = FAMILY_T5;
@@ -134,12 +134,12 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
     config->activation_dropout = 0;
     config->post_norm = !fairseq_flag(file, "encoder_normalize_before");
     config->scale_embedding = g_strcmp0(fairseq_option(file, "no_scale_embedding"), "false") == 0;
-    if (!read_shape(file, config, error) ||
+    if (!read_t5_shape(file, config, error) ||
         !fairseq_heads(file, "encoder_attention_heads", config->width, &config->heads, error))
         return false;
     config->head_dim = config->width / config->heads;
-    return check_alike(file, "encoder_attention_heads", "decoder_attention_heads", error) &&
-           check_alike(file, "encoder_normalize_before", "decoder_normalize_before", error) &&
+    return check_t5_alike(file, "encoder_attention_heads", "decoder_attention_heads", error) &&
+           check_t5_alike(file, "encoder_normalize_before", "decoder_normalize_before", error) &&
            fairseq_activation(file, &config->activation, error) &&
            fairseq_rate(file, "dropout", &config->dropout, error) &&
            fairseq_rate(file, "attention_dropout", &config->attention_dropout, error) &&
@@ -166,7 +166,7 @@ Model *fairseq_t5_open(const TensorFile *file, Device *dev, GError **error)
     g_autoptr(GHashTable) tensors = tensor_names_select(file, PREFIX);
     ModelConfig config;
     Model *model = NULL;
-    if (read_config(file, &config, error))
+    if (read_t5_config(file, &config, error))
         model = tensor_names_open_model(&names, tensors, "the other tensors make it", dev, &config, false, error);
     if (model)
         set_roles(file, model_config(model), model_roles(model));

@@ -98,7 +98,7 @@ static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
 }
 
 /* The groups of the batch that have a target. */
-static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
+static Rows rows_with_target(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
     Rows rows = rows_new();
@@ -142,7 +142,7 @@ double classifier_count(LabelKind kind, const float *class_weights, const Batch 
     double sum = 0;
     if (kind == LABELS_NONE)
         return 0;
-    Rows rows = rows_of(kind, false, batch);
+    Rows rows = rows_with_target(kind, false, batch);
     bool classes = kind == LABELS_SEQUENCE || kind == LABELS_TOKENS;
     for (guint i = 0; i < rows.targets->len; i++)
         sum += class_weights && classes ? (double)class_weights[AT(rows.targets, i)] : 1;
@@ -453,7 +453,8 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
                      const XentSpec *xent)
 {
     const Ctx inner = chunk_context(cx);
-    Rows rows = cx->dev->computes ? rows_of(c->kind, c->last, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
+    Rows rows =
+        cx->dev->computes ? rows_with_target(c->kind, c->last, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
     size_t mark = arena_mark(cx->scratch);
 
     if (rows_groups(&rows) == 0 && xent->grad)

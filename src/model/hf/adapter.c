@@ -136,7 +136,7 @@ static bool check_variant(const json_t *root, GError **error)
 }
 
 /* With use_rslora, PEFT divides alpha by √R; loam always divides by R, so alpha is converted. */
-static bool read_numbers(const json_t *root, LoraConfig *lora, GError **error)
+static bool read_lora(const json_t *root, LoraConfig *lora, GError **error)
 {
     const json_t *rank = json_object_get(root, "r"), *alpha = json_object_get(root, "lora_alpha"),
                  *dropout = json_object_get(root, "lora_dropout");
@@ -164,7 +164,7 @@ static const struct {
     { "QUESTION_ANS", LABELS_SPAN },
 };
 
-static LabelKind kind_of(const json_t *root)
+static LabelKind adapter_kind(const json_t *root)
 {
     const char *type = json_string_value(json_object_get(root, "task_type"));
     for (size_t i = 0; type && i < G_N_ELEMENTS(task_types); i++)
@@ -239,11 +239,11 @@ bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
     *adapter = (HfAdapter){ 0 };
     if (root == NULL)
         return false;
-    adapter->kind = kind_of(root);
+    adapter->kind = adapter_kind(root);
     const json_t *targets = json_object_get(root, "target_modules");
     bool some = !json_is_array(targets) || json_array_size(targets) > 0 ||
                 fail_user(error, "target_modules is empty: the adapter adapts nothing");
-    bool good = some && check_variant(root, error) && read_numbers(root, &adapter->lora, error) &&
+    bool good = some && check_variant(root, error) && read_lora(root, &adapter->lora, error) &&
                 (adapter->base = find_base(root, folder, error)) != NULL;
     adapter->file = good ? open_tensors(folder, error) : NULL;
     if (adapter->file) {

@@ -104,7 +104,7 @@ static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
                      type ? type : "not a string");
 }
 
-static const char *class_of(const ModelConfig *config)
+static const char *bert_class(const ModelConfig *config)
 {
     if (config->head_transform)
         return config->sentence_head ? "BertForPreTraining" : "BertForMaskedLM";
@@ -113,7 +113,7 @@ static const char *class_of(const ModelConfig *config)
 
 static void write_bert(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
-    json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
+    json_object_set_new(root, "architectures", json_pack("[s]", bert_class(config)));
     if (model_config_distances(config))
         log_warning(
             "transformers 4 reads the distance embeddings of this BERT (relative_key); transformers 5 ignores them");

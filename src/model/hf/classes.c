@@ -17,7 +17,7 @@ static const struct {
     { "ForMultipleChoice", LABELS_CHOICE },
 };
 
-static LabelKind kind_of(const json_t *root)
+static LabelKind class_kind(const json_t *root)
 {
     const char *name = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
     for (size_t i = 0; name && i < G_N_ELEMENTS(classes); i++)
@@ -116,7 +116,7 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
 {
     const char *problem = json_string_value(json_object_get(root, "problem_type"));
     const char *pooling = json_string_value(json_object_get(root, "classifier_pooling"));
-    LabelKind kind = kind_of(root);
+    LabelKind kind = class_kind(root);
     const HfKey dropout = HF_REAL("classifier_dropout", classifier_dropout, -1, 0, 0.99);
     int64_t n;
     if (kind == LABELS_NONE)

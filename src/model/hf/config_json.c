@@ -30,7 +30,7 @@ static const HfArchitecture *architecture_named(const char *model_type, GError *
 
 /* Fails unless every number read from config.json, and every number derived from them, is in the range of its option.
  */
-static bool check_ranges(const ModelConfig *config, GError **error)
+static bool check_hf_ranges(const ModelConfig *config, GError **error)
 {
     for (int i = 0; i < n_model_options; i++) {
         const OptionRow *row = &model_options[i];
@@ -87,7 +87,7 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
         return NULL;
     }
     hf_fit(arch, config);
-    return check_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
+    return check_hf_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
 }
 
 const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error)

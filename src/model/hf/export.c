@@ -25,7 +25,7 @@ typedef struct Source {
 } Source;
 
 /* Writes the whole tensor: its parts may be transposed. */
-static void fetch(const void *context, int64_t first, int64_t n, void *out)
+static void fetch_for_export(const void *context, int64_t first, int64_t n, void *out)
 {
     (void)first;
     (void)n;
@@ -62,7 +62,8 @@ static void add_param(const Tensors *tensors, const char *theirs, const TensorNa
         source = g_new0(Source, 1);
         source->params = tensors->params;
         source->scale = strcmp(theirs, "lm_head.weight") == 0 ? tensors->head_scale : 1;
-        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, MAX(shape[0], 1), fetch, source);
+        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, MAX(shape[0], 1), fetch_for_export,
+                                     source);
         g_hash_table_insert(tensors->sources, g_strdup(theirs), source);
     }
     CHECK(source->n < MOST_PARTS, "%s has more than %d parts", theirs, MOST_PARTS);

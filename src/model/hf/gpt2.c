@@ -46,7 +46,7 @@ static const HfAlias aliases[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config, const ModelConfig *was)
+static void shape_gpt2(ModelConfig *config, const ModelConfig *was)
 {
     (void)was;
     config->norm = NORM_LAYER;
@@ -80,5 +80,5 @@ const HfArchitecture hf_gpt2 = {
     .init_scale_outputs = true,
     .read = read_gpt2,
     .write = write_gpt2,
-    .shape = shape,
+    .shape = shape_gpt2,
 };

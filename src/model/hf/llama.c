@@ -33,7 +33,7 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config, const ModelConfig *was)
+static void shape_llama(ModelConfig *config, const ModelConfig *was)
 {
     config->kv_heads = was->kv_heads;
     config->scale_scores = true;
@@ -72,5 +72,5 @@ const HfArchitecture hf_llama = {
     .default_ids = { -1, 1, 2 },
     .read = read_llama,
     .write = write_llama,
-    .shape = shape,
+    .shape = shape_llama,
 };

@@ -43,7 +43,7 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config, const ModelConfig *was)
+static void shape_modernbert(ModelConfig *config, const ModelConfig *was)
 {
     config->norm = NORM_LAYER;
     config->first_norm = false;
@@ -136,6 +136,6 @@ const HfArchitecture hf_modernbert = {
     .init_scale_outputs = true,
     .read = read_modernbert,
     .write = write_modernbert,
-    .shape = shape,
+    .shape = shape_modernbert,
     .check = check_modernbert,
 };

@@ -24,7 +24,7 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config, const ModelConfig *was)
+static void shape_roberta(ModelConfig *config, const ModelConfig *was)
 {
     hf_shape_bert(config, was);
     config->position = POSITION_LEARNED;
@@ -88,6 +88,6 @@ const HfArchitecture hf_roberta = {
     .default_ids = { 1, 0, 2 },
     .read = read_roberta,
     .write = write_roberta,
-    .shape = shape,
+    .shape = shape_roberta,
     .check = check_roberta,
 };

@@ -90,8 +90,8 @@ static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GErro
     return true;
 }
 
-static bool read_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
-                        GError **error)
+static bool read_hf_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
+                           GError **error)
 {
     if (!read_id(root, "pad_token_id", arch->default_ids.pad, config->vocab, &roles->pad, error) ||
         !read_id(root, "bos_token_id", arch->default_ids.bos, config->vocab, &roles->bos, error) ||
@@ -108,7 +108,7 @@ static bool read_config(const json_t *root, const HfArchitecture *arch, const Mo
     return read_id(root, "decoder_start_token_id", roles->pad, config->vocab, &roles->decoder_start, error);
 }
 
-static bool has(const json_t *root, const char *key)
+static bool has_key(const json_t *root, const char *key)
 {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value);
@@ -129,7 +129,7 @@ static void drop_padding(json_t *root, int64_t vocab)
 /* Whether generation_config.json says something else at a key than config.json, which has been read. */
 static bool differs(const json_t *root, const json_t *base, const char *key)
 {
-    return has(root, key) && !json_equal(json_object_get(root, key), json_object_get(base, key));
+    return has_key(root, key) && !json_equal(json_object_get(root, key), json_object_get(base, key));
 }
 
 /* base: config.json. */
@@ -158,7 +158,7 @@ static void take_legacy(const json_t *root, TokenRoles *roles)
 {
     json_t *settings = json_object();
     for (const char *const *key = legacy_keys; *key; key++)
-        if (has(root, *key))
+        if (has_key(root, *key))
             json_object_set(settings, *key, json_object_get(root, *key));
     if (json_object_size(settings) > 0)
         roles->generation = json_incref(settings);
@@ -175,7 +175,7 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     bool done = problem == NULL;
     token_roles_clear(roles);
     if (done)
-        done = read_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
+        done = read_hf_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
     if (done && generation)
         done = read_generation(generation, root, config, roles, &problem) ||
                fail_context(&problem, "%s/generation_config.json", folder);

@@ -28,7 +28,7 @@ const char *hf_sentence_module(const json_t *module)
 }
 
 /* Adds a file to `files`, as `name`, unless it is there already or the folder lacks it. */
-static bool take(const char *folder, const char *file, const char *name, json_t *files, GError **error)
+static bool take_module(const char *folder, const char *file, const char *name, json_t *files, GError **error)
 {
     json_t *content = NULL;
     if (json_object_get(files, name) == NULL && !tokenizer_json_read(folder, file, &content, error))
@@ -54,10 +54,10 @@ static bool read_module(const char *folder, const json_t *module, json_t *files,
                     *limit = g_build_filename(path, HF_SENTENCE_LIMITS, NULL);
     for (size_t i = 0; transformer && i < G_N_ELEMENTS(limits); i++) {
         g_autofree char *file = g_build_filename(path, limits[i], NULL);
-        if (!take(folder, file, limit, files, error))
+        if (!take_module(folder, file, limit, files, error))
             return false;
     }
-    return transformer || take(folder, config, config, files, error);
+    return transformer || take_module(folder, config, config, files, error);
 }
 
 /* Without a max_seq_length the tokenizer's model_max_length counts; 10^30 there means that there is none. */
@@ -90,7 +90,8 @@ bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
         return text && fail_user(error, "%s is no list of modules", path);
     json_object_set(files, LIST, list);
     json_array_foreach(list, i, module) if (!read_module(folder, module, files, error)) return false;
-    if (!take_length(folder, files, error) || !take(folder, HF_SENTENCE_PROMPTS, HF_SENTENCE_PROMPTS, files, error))
+    if (!take_length(folder, files, error) ||
+        !take_module(folder, HF_SENTENCE_PROMPTS, HF_SENTENCE_PROMPTS, files, error))
         return false;
     json_decref(*sentence);
     *sentence = json_incref(files);
@@ -98,7 +99,7 @@ bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
 }
 
 /* A module whose files an export has. */
-static bool is_whole(const json_t *module)
+static bool is_whole_module(const json_t *module)
 {
     const char *name = hf_sentence_module(module);
     return strcmp(name, "Transformer") == 0 ? *tokenizer_json_text(module, "path") == '\0'
@@ -110,7 +111,7 @@ bool hf_sentence_write(const char *folder, const json_t *sentence, GError **erro
     size_t i;
     const char *name;
     json_t *module, *content, *files = (json_t *)(uintptr_t)sentence;
-    json_array_foreach(json_object_get(sentence, LIST), i, module) if (!is_whole(module))
+    json_array_foreach(json_object_get(sentence, LIST), i, module) if (!is_whole_module(module))
     {
         log_warning(LIST " is left out: it has the module %s, which an export does not have",
                     tokenizer_json_text(module, "type"));

@@ -33,7 +33,7 @@ static const HfAlias aliases[] = {
 /* Position p of a sequence uses row p + FIRST_ROW of the table of sinusoids. */
 #define FIRST_ROW 2
 
-static void shape(ModelConfig *config, const ModelConfig *was)
+static void shape_xglm(ModelConfig *config, const ModelConfig *was)
 {
     config->norm = NORM_LAYER;
     config->gated = false;
@@ -84,5 +84,5 @@ const HfArchitecture hf_xglm = {
     .default_ids = { 1, 0, 2 },
     .read = read_xglm,
     .write = write_xglm,
-    .shape = shape,
+    .shape = shape_xglm,
 };

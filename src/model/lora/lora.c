@@ -60,8 +60,8 @@ bool lora_has(const LoraConfig *lora, const char *layer)
 
 /* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block
  * does not have the layer. */
-static int64_t rows_of(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols,
-                       Split *split)
+static int64_t layer_rows(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols,
+                          Split *split)
 {
     int64_t rows = 0;
     *split = SPLIT_NONE;
@@ -81,7 +81,7 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
     const LoraLayer *layers_end = lora_layers + (lora->rank > 0 ? LORA_LAYERS : 0);
     for (const LoraLayer *layer = lora_layers; layer < layers_end; layer++) {
         Split split;
-        int64_t cols = 0, rows = rows_of(layer, block, n, strlen(name_prefix), &cols, &split);
+        int64_t cols = 0, rows = layer_rows(layer, block, n, strlen(name_prefix), &cols, &split);
         if (rows == 0 || !lora_has(lora, layer->name))
             continue;
         ParamSpec a = { .bucket = block->bucket, .group = -1, .decay = true }, b = a;

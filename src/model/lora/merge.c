@@ -23,7 +23,7 @@ static void add_product(float *w, const float *b, const float *a, int64_t rows, 
 }
 
 /* Adds the product of an adapter to the members of its layer; a: the index of its lora_a, before its lora_b. */
-static void merge(ParamStore *to, ParamStore *from, int index, const LoraLayer *layer, size_t prefix, float scale)
+static void merge_layer(ParamStore *to, ParamStore *from, int index, const LoraLayer *layer, size_t prefix, float scale)
 {
     const ParamSpec *spec = params_spec(from, index);
     g_autofree float *a = read_param(from, index), *b = read_param(from, index + 1);
@@ -58,7 +58,7 @@ Model *lora_merged(Model *model, GError **error)
         const char *name = params_spec(from, i)->name;
         const LoraLayer *layer = lora_layer_of(name, &prefix);
         if (layer && g_str_has_suffix(name, LORA_A))
-            merge(to, from, i, layer, prefix, scale);
+            merge_layer(to, from, i, layer, prefix, scale);
     }
     token_roles_copy(model_roles(merged), model_roles(model));
     return merged;

@@ -39,7 +39,7 @@ static void release(Workspace *work, Device *dev)
     workspace_measure(work);
 }
 
-static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **error)
+static bool reserve_arena(Arena *arena, Device *dev, const Arena *measured, GError **error)
 {
     void *memory = device_alloc(dev, measured->peak);
     if (memory == NULL) {
@@ -56,10 +56,10 @@ bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, 
 {
     release(work, dev);
     for (int i = 0; i < work->n_slots; i++)
-        if (!reserve(&work->save[i], dev, &measured->save[work->stage[i]], error))
+        if (!reserve_arena(&work->save[i], dev, &measured->save[work->stage[i]], error))
             return false;
-    return reserve(&work->scratch, dev, &measured->scratch, error) &&
-           reserve(&work->recompute, dev, &measured->recompute, error);
+    return reserve_arena(&work->scratch, dev, &measured->scratch, error) &&
+           reserve_arena(&work->recompute, dev, &measured->recompute, error);
 }
 
 static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **error)
@@ -68,7 +68,7 @@ static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **erro
         return true;
     device_free(dev, arena->base);
     arena_init(arena, arena->name, NULL, 0);
-    return reserve(arena, dev, measured, error);
+    return reserve_arena(arena, dev, measured, error);
 }
 
 bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error)

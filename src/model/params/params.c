@@ -233,7 +233,7 @@ static Split split_of(const ParamDef *def)
                                   : SPLIT_NONE;
 }
 
-static ParamKind kind_of(const ParamDef *def, int bucket)
+static ParamKind param_kind(const ParamDef *def, int bucket)
 {
     return bucket == BUCKET_LM_HEAD || bucket == BUCKET_POOLER ? PARAM_HEAD
            : is_table[def->rows]                               ? PARAM_EMBEDDING
@@ -262,7 +262,7 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .cols = dim_size(def->cols, list->config),
                              .split = split_of(def),
                              .decay = def->decay,
-                             .kind = kind_of(def, bucket) };
+                             .kind = param_kind(def, bucket) };
         g_snprintf(spec->name, sizeof spec->name, "%s%s", name_prefix, def->name);
         init_set(spec, def->init, list->config);
     }

@@ -58,7 +58,7 @@ static double *block_work(const ModelConfig *config, const StageTokens *tokens)
 }
 
 /* Whether `size` stages of at most `most` work each hold all blocks; ends[s] becomes the block after stage s. */
-static bool fits(const double *work, int n, int size, double most, int *ends)
+static bool fits_stages(const double *work, int n, int size, double most, int *ends)
 {
     int block = 0;
     for (int s = 0; s < size; s++) {
@@ -83,11 +83,11 @@ static void divide_once(const double *work, int n, int size, int *ends)
         double sum = 0;
         for (int end = first; end < n; end++) {
             sum += work[end];
-            if (sum < best && fits(work, n, size, sum, ends))
+            if (sum < best && fits_stages(work, n, size, sum, ends))
                 best = sum;
         }
     }
-    bool found = fits(work, n, size, best, ends);
+    bool found = fits_stages(work, n, size, best, ends);
     CHECK(found, "no stages of %d blocks", n);
 }
 

@@ -80,7 +80,7 @@ static void receive(const Model *model, bool backward, StageMessage message)
 
 /* Waits until the messages of the slot's previous microbatch have been sent, because the slot's memory will be
  * overwritten. */
-static void settle(const Model *model, SlotSends *sends)
+static void settle_sends(const Model *model, SlotSends *sends)
 {
     const Pipeline *pipeline = &model->pipeline;
     for (int i = 0; i < 2; i++) {
@@ -95,7 +95,7 @@ static void settle(const Model *model, SlotSends *sends)
 static void forward(Model *model, int slot, const Batch *batch, const ModelLoss *loss)
 {
     profile_begin(model->dev, "forward", -1);
-    settle(model, &model->sending[slot]);
+    settle_sends(model, &model->sending[slot]);
     receive(model, false, slot_begin(model, slot, batch, loss));
     send(model, false, slot_fwd(model, slot), model->sending[slot].forward);
     profile_end(model->dev);
@@ -147,7 +147,7 @@ void pipeline_share(Model *model, void *x, size_t bytes)
 
 void pipeline_settle(Model *model)
 {
-    settle(model, &model->sending[0]);
+    settle_sends(model, &model->sending[0]);
 }
 
 Tensor pipeline_run(Model *model, const Batch *batch)
@@ -157,7 +157,7 @@ Tensor pipeline_run(Model *model, const Batch *batch)
     for (int s = 0; s < model->ranges.n; s++) {
         const int index = workspace_slot(&model->work, s);
         Slot *slot = &model->slots[index];
-        settle(model, &model->sending[index]);
+        settle_sends(model, &model->sending[index]);
         receive(model, false, slot_begin(model, index, batch, &loss));
         y = slot_run(slot);
         pipeline_hand_on(model, slot->sent);

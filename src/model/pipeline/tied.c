@@ -15,7 +15,7 @@ static ParamSpec *outer_specs(const ModelConfig *config, const Pipeline *pipelin
     return model_outer_specs(config, pipeline_held(pipeline, rank), n);
 }
 
-static bool has(const ParamSpec *specs, int n, const char *name)
+static bool has_spec(const ParamSpec *specs, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(specs[i].name, name) == 0)
@@ -29,7 +29,7 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
         int n_theirs;
         g_autofree ParamSpec *theirs = s == pipeline->rank ? NULL : outer_specs(config, pipeline, s, &n_theirs);
         for (int i = 0; theirs && i < n && specs[i].bucket < BUCKET_BLOCK; i++)
-            if (has(theirs, n_theirs, specs[i].name)) {
+            if (has_spec(theirs, n_theirs, specs[i].name)) {
                 specs[i].tie = s < pipeline->rank || specs[i].tie == TIE_COPY ? TIE_COPY : TIE_FIRST;
             }
     }
@@ -93,7 +93,7 @@ void pipeline_sum_tied(Model *model)
         for (int s = 0; s < pipeline->size; s++) {
             int n_theirs;
             g_autofree ParamSpec *theirs = outer_specs(&model->config, pipeline, s, &n_theirs);
-            if (has(theirs, n_theirs, specs[i].name))
+            if (has_spec(theirs, n_theirs, specs[i].name))
                 owners[n++] = s;
         }
         sum_one(model, index, owners, n);

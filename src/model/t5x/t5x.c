@@ -37,7 +37,7 @@ static const TensorName body[] = {
 static const TensorNames names = { .model = "T5", .prefix = TARGET, .body = body };
 
 /* The array that the pattern, such as "encoder/layers_#/mlp/wo/kernel", names with `number` for #; NULL means none. */
-static const FileTensor *find(const TensorFile *file, const char *pattern, int number)
+static const FileTensor *find_numbered(const TensorFile *file, const char *pattern, int number)
 {
     g_auto(GStrv) parts = g_strsplit(pattern, "#", 2);
     g_autofree char *name =
@@ -48,7 +48,7 @@ static const FileTensor *find(const TensorFile *file, const char *pattern, int n
 /* *matrix becomes the array that the pattern names in block 0; fails unless it is a matrix. */
 static bool find_matrix(const TensorFile *file, const char *pattern, const FileTensor **matrix, GError **error)
 {
-    *matrix = find(file, pattern, 0);
+    *matrix = find_numbered(file, pattern, 0);
     if (*matrix == NULL)
         return fail_user(error, "tensor " TARGET "%s is missing", pattern);
     return (*matrix)->rank == 2 || fail_user(error, "%s has %d dimensions, want 2", (*matrix)->name, (*matrix)->rank);
@@ -58,18 +58,18 @@ static bool find_matrix(const TensorFile *file, const char *pattern, const FileT
 static int64_t count_blocks(const TensorFile *file, const char *pattern)
 {
     int n = 0;
-    while (n < MAX_BLOCKS && find(file, pattern, n))
+    while (n < MAX_BLOCKS && find_numbered(file, pattern, n))
         n++;
     return n;
 }
 
 /* Sets the configuration from the shapes of the arrays. The file lacks model.rel_max_distance and model.norm_eps, which
  * are the same in all models of T5X and are loam's defaults. */
-static bool read_config(const TensorFile *file, ModelConfig *config, GError **error)
+static bool read_t5x_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *embedding, *bias, *query, *up;
-    config->gated = find(file, "encoder/layers_#/mlp/wi_0/kernel", 0) != NULL;
-    config->tie_embeddings = config->scale_logits = find(file, "decoder/logits_dense/kernel", 0) == NULL;
+    config->gated = find_numbered(file, "encoder/layers_#/mlp/wi_0/kernel", 0) != NULL;
+    config->tie_embeddings = config->scale_logits = find_numbered(file, "decoder/logits_dense/kernel", 0) == NULL;
     if (!find_matrix(file, "token_embedder/embedding", &embedding, error) ||
         !find_matrix(file, "encoder/relpos_bias/rel_embedding", &bias, error) ||
         !find_matrix(file, "encoder/layers_#/attention/query/kernel", &query, error) ||
@@ -122,7 +122,7 @@ Model *t5x_import(Device *dev, const char *path, GError **error)
     Model *model = NULL;
     model_config_defaults(&config);
     g_autoptr(GHashTable) tensors = tensor_names_select(file, TARGET);
-    if (check_whole(others, error) && read_config(file, &config, error))
+    if (check_whole(others, error) && read_t5x_config(file, &config, error))
         model = tensor_names_open_model(&names, tensors, "the other arrays make it", dev, &config, false, error);
     if (model)
         model_roles(model)->decoder_start = DECODER_START;

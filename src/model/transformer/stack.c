@@ -295,7 +295,7 @@ static void embed_rows(StackPass *pass, const StackW *w)
 
 /* The result of a stage: the output of the last block, of which it has this rank's rows, or, where the stack ends, the
  * final norm of the rows of all ranks. */
-static Tensor finish(StackPass *pass, Residual *stream, const StackW *w)
+static Tensor finish_stack(StackPass *pass, Residual *stream, const StackW *w)
 {
     const Ctx *cx = &pass->cx;
 
@@ -339,7 +339,7 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
             arena_reset(arena, mark);
     }
     Dropout drop = final_dropout(stack, cx);
-    Tensor y = finish(pass, &stream, &w);
+    Tensor y = finish_stack(pass, &stream, &w);
     if (drop.rate > 0)
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
     arena_reset(cx->scratch, scratch);

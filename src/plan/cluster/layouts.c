@@ -72,7 +72,7 @@ static int distance(const Config *config, const Layout *layout, const Layout *no
            (layout->recompute != now->recompute) + (layout->micro != micro_in(config, layout));
 }
 
-static void add(Search *search, Layout layout)
+static void add_layout(Search *search, Layout layout)
 {
     layout.configured = search->marked && distance(search->config, &layout, &search->now) == 0;
     g_array_append_val(search->found, layout);
@@ -164,11 +164,11 @@ static void add_groups(Search *search, Layout groups)
             bool listed = false;
             for (groups.micro = 1; groups.micro <= most; groups.micro *= 2) {
                 listed = listed || groups.micro == own;
-                add(search, groups);
+                add_layout(search, groups);
             }
             groups.micro = own;
             if (!listed)
-                add(search, groups);
+                add_layout(search, groups);
         }
 }
 

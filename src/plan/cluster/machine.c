@@ -106,7 +106,7 @@ static bool read_machine(Machine *machine, const json_t *object, const char *pat
     return true;
 }
 
-static bool read_file(Machine *machine, const char *path, GError **error)
+static bool read_machine_file(Machine *machine, const char *path, GError **error)
 {
     g_autofree char *text = NULL, *base = g_path_get_basename(path);
     size_t length = 0;
@@ -136,7 +136,7 @@ bool machine_find(Machine *machine, const char *name, GError **error)
             *machine = presets[i];
             return true;
         }
-    return read_file(machine, name, error);
+    return read_machine_file(machine, name, error);
 }
 
 char *machine_describe(const Machine *machine)

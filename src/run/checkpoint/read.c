@@ -209,8 +209,8 @@ static bool is_size(const HashedFile *file, json_t *entry)
 /* Reads one file of the checkpoint into `targets` (NULL means that nothing is loaded). checks: compare the checksum;
  * otherwise only the size is compared. If the checksum is wrong, that error is reported instead of any other, because
  * it explains the others. */
-static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool checks,
-                      GError **error)
+static bool read_checkpoint_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool checks,
+                                 GError **error)
 {
     if (strchr(name, '/')) {
         fail_user(error, "%s/state.json: \"%s\" is not a file name", folder, name);
@@ -251,13 +251,13 @@ static bool read_files(const char *folder, json_t *root, GHashTable *targets, Co
     json_object_foreach(json_object_get(root, "files"), name, entry)
     {
         bool checks = number++ % comm_size(ranks) == comm_rank(ranks);
-        done = done && read_file(folder, name, entry, targets, checks, error);
+        done = done && read_checkpoint_file(folder, name, entry, targets, checks, error);
     }
     return done;
 }
 
 /* The tensors by their names; NULL if there are none. */
-static GHashTable *by_name(GArray *tensors)
+static GHashTable *table_of_tensors(GArray *tensors)
 {
     GHashTable *table = tensors->len > 0 ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;
     for (guint i = 0; i < tensors->len; i++) {
@@ -283,14 +283,14 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
 }
 
 /* Loads one rank's parts. */
-static bool load(const char *folder, const Checkpoint *checkpoint, Comm *ranks, GError **error)
+static bool load_checkpoint(const char *folder, const Checkpoint *checkpoint, Comm *ranks, GError **error)
 {
     json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
     g_autoptr(GArray) tensors =
         stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8, comm_rank(ranks));
-    g_autoptr(GHashTable) targets = by_name(tensors);
+    g_autoptr(GHashTable) targets = table_of_tensors(tensors);
     if (!read_files(folder, root, targets, ranks, error) || !all_filled(folder, tensors, error))
         return false;
     const json_t *state = json_object_get(root, "state"), *roles = json_object_get(root, "tokens");
@@ -303,7 +303,7 @@ static bool load(const char *folder, const Checkpoint *checkpoint, Comm *ranks, 
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
     Comm *ranks = checkpoint->ranks ? checkpoint->ranks : comm_self();
-    bool done = load(folder, checkpoint, ranks, error);
+    bool done = load_checkpoint(folder, checkpoint, ranks, error);
     return comm_agree(ranks, done, error);
 }
 

@@ -74,7 +74,7 @@ static int64_t rows_at_a_time(const StoredTensor *stored)
     return MAX(1, STORED_PART_BYTES / (stored->part.shape[1] * (int64_t)sizeof(float)));
 }
 
-static void fetch(const void *stored, int64_t first, int64_t n, void *out)
+static void fetch_stored(const void *stored, int64_t first, int64_t n, void *out)
 {
     stored_read(stored, first, n, out);
 }
@@ -100,8 +100,8 @@ static bool write_file(const Snapshot *snapshot, bool states, const char *folder
         int rank = stored->cols ? 2 : 1;
         if (states != (stored->params == NULL) || part->shape[0] == 0)
             continue;
-        safetensors_writer_add_later(writer, stored->name, "F32", rank, part->shape, rows_at_a_time(stored), fetch,
-                                     g_memdup2(stored, sizeof *stored));
+        safetensors_writer_add_later(writer, stored->name, "F32", rank, part->shape, rows_at_a_time(stored),
+                                     fetch_stored, g_memdup2(stored, sizeof *stored));
         json_object_set_new(
             boxes, stored->name,
             json_pack("{s:o, s:o}", "start", extent_json(rank, part->start), "shape", extent_json(rank, part->shape)));

@@ -68,7 +68,7 @@ static bool fail_unanswered(const TaskConfig *task, GError **error)
 }
 
 /* Whether a target that the user set leaves nothing of a decoder-only model's sequences to the input. */
-static bool check_room(const Config *config, GError **error)
+static bool check_input_room(const Config *config, GError **error)
 {
     const DataConfig *data = &config->data;
     const bool given = config->given && g_strv_contains((const char *const *)config->given, "data.target_length");
@@ -92,7 +92,7 @@ static bool check_task(const Config *config, GError **error)
         return true;
     if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
         return fail_unanswered(own, error);
-    if (!check_room(config, error) || !task_configure(&task, &config->task, error))
+    if (!check_input_room(config, error) || !task_configure(&task, &config->task, error))
         return false;
     const LabelKind has = (LabelKind)config->model.classifier, wants = task.learns;
     if (has != wants && has != LABELS_NONE && wants != LABELS_NONE)

@@ -34,7 +34,7 @@ static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **err
     return options_apply(config_options(), defaults, said, error) && layers_apply_recipe(defaults, said, error);
 }
 
-static void compare(const OptionRow *row, const Config *config, const Config *defaults, GPtrArray *differences)
+static void compare_option(const OptionRow *row, const Config *config, const Config *defaults, GPtrArray *differences)
 {
     const OptionTable *table = config_options();
     g_autofree char *value = options_plain_value(table, config, row),
@@ -65,7 +65,7 @@ GPtrArray *config_differences(const char *path, GError **error)
     for (int g = 0; g < table->n_groups; g++)
         for (int i = 0; i < table->groups[g].n_rows; i++) {
             const OptionRow *row = &table->groups[g].rows[i];
-            compare(row, &config, is_of_recipe(row->name) ? &recipe : &plain, differences);
+            compare_option(row, &config, is_of_recipe(row->name) ? &recipe : &plain, differences);
         }
     return differences;
 }

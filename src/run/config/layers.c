@@ -79,7 +79,7 @@ static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *l
 
 /* Checks that the settings agree with the shape of train.init's model; model.vocab, if it is auto, becomes that
  * model's. */
-static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
+static bool check_layers_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
 {
     g_auto(ModelConfig) model = { 0 };
     g_autoptr(GPtrArray) about_model = option_settings_new();
@@ -242,8 +242,8 @@ static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
 
 /* Appends the settings of model.preset, except a vocabulary that weights of train.init (start; vocab 0 means none) or
  * of the run in DIR (NULL means none) have otherwise. */
-static bool add_preset(const GPtrArray *given, const ModelConfig *start, const char *dir, GPtrArray *layers,
-                       GError **error)
+static bool add_preset_layers(const GPtrArray *given, const ModelConfig *start, const char *dir, GPtrArray *layers,
+                              GError **error)
 {
     const char *preset = option_settings_find(given, "model.preset");
     if (preset == NULL || *preset == '\0')
@@ -258,7 +258,7 @@ static bool add_preset(const GPtrArray *given, const ModelConfig *start, const c
 }
 
 /* The file that a setting comes from; NULL means the command line. g_free. */
-static char *file_of(const OptionSetting *setting)
+static char *setting_file(const OptionSetting *setting)
 {
     const char *colon = strrchr(setting->origin, ':');
     return colon ? g_strndup(setting->origin, (gsize)(colon - setting->origin)) : NULL;
@@ -274,7 +274,7 @@ static GHashTable *whole_files(const GPtrArray *settings)
     for (int g = 0; g < table->n_groups; g++)
         n_options += table->groups[g].n_rows;
     for (guint i = 0; i < settings->len; i++) {
-        char *file = file_of(settings->pdata[i]);
+        char *file = setting_file(settings->pdata[i]);
         int count = file ? GPOINTER_TO_INT(g_hash_table_lookup(files, file)) : 0;
         if (file)
             g_hash_table_insert(files, file, GINT_TO_POINTER(count + 1));
@@ -289,13 +289,13 @@ static GHashTable *whole_files(const GPtrArray *settings)
 }
 
 /* Names of the options that the user set on the command line or in a file, except in whole_files. */
-static char **names_of(const GPtrArray *settings)
+static char **setting_names(const GPtrArray *settings)
 {
     g_autoptr(GStrvBuilder) names = g_strv_builder_new();
     g_autoptr(GHashTable) whole = whole_files(settings);
     for (guint i = 0; i < settings->len; i++) {
         const OptionSetting *setting = settings->pdata[i];
-        g_autofree char *file = file_of(setting);
+        g_autofree char *file = setting_file(setting);
         if (file == NULL || !g_hash_table_contains(whole, file))
             g_strv_builder_add(names, setting->name);
     }
@@ -327,7 +327,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
     if (given == NULL)
         return NULL;
-    *names = names_of(given);
+    *names = setting_names(given);
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
     bool saved = dir && *dir && run_has_config(dir);
@@ -341,11 +341,11 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
     if (is_saved(path))
         add_former_plan(given, layers);
-    good = good && add_preset(given, &start, dir, layers, error);
+    good = good && add_preset_layers(given, &start, dir, layers, error);
     const guint settled = layers->len;
     good = good && add_classifier(given, layers, error) && (!saved || keep_classifier(dir, layers, settled, error));
     g_ptr_array_extend_and_steal(layers, given);
-    good = good && (!fresh || check_shape(&start, layers, init, error));
+    good = good && (!fresh || check_layers_shape(&start, layers, init, error));
     if (!good)
         g_clear_pointer(&layers, g_ptr_array_unref);
     return layers;
@@ -365,7 +365,7 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
 
 /* Whether the run is continued pre-training: it starts from the model of train.init, without a task, classifier or
  * adapters (LoRA). */
-static bool goes_on(const Config *config)
+static bool freezing_goes_on(const Config *config)
 {
     return *config->train.init && !task_is_set(&config->task) && config->model.classifier == LABELS_NONE &&
            config->model.lora.rank == 0;
@@ -385,7 +385,7 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
     if (config->train.batch.unit == UNIT_EXAMPLES)
         option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
     recipe_add_optimizer(&config->model, config->optim.name, of_optimizer);
-    if (goes_on(config))
+    if (freezing_goes_on(config))
         recipe_add_start(&config->model, config->optim.name, option_settings_find(layers, "optim.rewarm"),
                          of_optimizer);
     if (task)

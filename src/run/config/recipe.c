@@ -80,7 +80,7 @@ static double size_of(const ModelConfig *model)
     return (double)model_config_params(&bare);
 }
 
-static void add(const char *text, GPtrArray *settings)
+static void add_recipe(const char *text, GPtrArray *settings)
 {
     g_auto(GStrv) assignments = g_strsplit(text, ";", -1);
     for (char **assignment = assignments; *assignment; assignment++) {
@@ -115,7 +115,7 @@ static void add_first(const Recipe *rows, size_t n, const ModelConfig *model, in
     const double size = size_of(model);
     for (const Recipe *row = rows; row < rows + n; row++)
         if (is_for(row, model, optimizer) && size <= row->up_to) {
-            add(row->settings, settings);
+            add_recipe(row->settings, settings);
             return;
         }
     CHECK(false, "no recipe for family %d, optimizer %d and %g parameters", model->family, optimizer, size);
@@ -193,7 +193,7 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
         "model.pooler=%s; model.classifier_dense=%s%s",
         label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false",
         model->family == FAMILY_T5 ? "" : "; model.tie_embeddings=true");
-    add(text, settings);
+    add_recipe(text, settings);
 }
 
 void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
@@ -201,13 +201,13 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
     const Task *task = task_find(config->name);
     const int64_t longest = model_config_bounds_length(model) ? model->max_positions : INT32_MAX;
     if (model->lora.rank > 0)
-        add(lora_optimizer, settings);
+        add_recipe(lora_optimizer, settings);
     if (model->classifier != LABELS_NONE) {
-        add(classifier_settings, settings);
+        add_recipe(classifier_settings, settings);
         add_length(settings, "data.input_length", MIN(classifier_lengths[model->classifier], longest));
         return;
     }
-    add(task_settings, settings);
+    add_recipe(task_settings, settings);
     add_length(settings, "data.input_length", MIN(task && task->input_length > 0 ? task->input_length : 512, longest));
     add_length(settings, "data.target_length",
                MIN(task && task->target_length > 0 ? task->target_length : 128, MAX(longest / 2, 1)));
@@ -217,7 +217,7 @@ void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArra
 {
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (is_for(&task_recipes[i], model, optimizer))
-            add(task_recipes[i].settings, settings);
+            add_recipe(task_recipes[i].settings, settings);
     if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
-        add(lora_settings, settings);
+        add_recipe(lora_settings, settings);
 }

@@ -75,7 +75,7 @@ json_t *config_record(const Config *config)
 }
 
 /* The recorded options that this program knows. */
-static GPtrArray *settings_of(const json_t *record, const char *origin)
+static GPtrArray *recorded_settings(const json_t *record, const char *origin)
 {
     GPtrArray *settings = option_settings_new();
     const char *name;
@@ -113,7 +113,8 @@ static ConfigChange *change_new(const OptionRow *row, const char *was, const cha
 GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error)
 {
     const OptionTable *table = config_options();
-    g_autoptr(GPtrArray) settings = settings_of(record, origin), changes = g_ptr_array_new_with_free_func(change_free);
+    g_autoptr(GPtrArray) settings = recorded_settings(record, origin),
+                         changes = g_ptr_array_new_with_free_func(change_free);
     g_auto(Config) recorded = { 0 };
     options_set_defaults(table, &recorded);
     for (guint i = 0; i < settings->len; i++) {

@@ -39,7 +39,7 @@ static bool find_device(Nvml *nvml, int cuda_index)
     return by_index(entry ? (unsigned)strtoul(entry, NULL, 10) : (unsigned)cuda_index, &nvml->device) == 0;
 }
 
-static bool start(Nvml *nvml, int cuda_index)
+static bool start_nvml(Nvml *nvml, int cuda_index)
 {
     int (*init)(void) = NULL;
     *(void **)&init = dlsym(nvml->library, "nvmlInit_v2");
@@ -55,7 +55,7 @@ Nvml *nvml_open(int cuda_index, char **why)
 {
     Nvml *nvml = g_new0(Nvml, 1);
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (nvml->library && start(nvml, cuda_index))
+    if (nvml->library && start_nvml(nvml, cuda_index))
         return nvml;
     *why = g_strdup(nvml->library ? "the GPU has no energy counter" : "there is no libnvidia-ml.so.1");
     nvml_close(nvml);

@@ -21,7 +21,7 @@ struct Rapl {
     int n, packages;
 };
 
-static bool read_line(const char *folder, const char *name, char text[64])
+static bool read_counter(const char *folder, const char *name, char text[64])
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     FILE *file = fopen(path, "r");
@@ -38,7 +38,7 @@ static bool read_line(const char *folder, const char *name, char text[64])
 static bool read_number(const char *folder, const char *name, uint64_t *value)
 {
     char text[64], *end;
-    if (!read_line(folder, name, text))
+    if (!read_counter(folder, name, text))
         return false;
     *value = g_ascii_strtoull(text, &end, 10);
     return end > text && *end == '\0';
@@ -49,7 +49,7 @@ static void add_zone(Rapl *rapl, const char *folder, char **why)
 {
     char name[64];
     Counter counter = { 0 };
-    if (!read_line(folder, "name", name))
+    if (!read_counter(folder, "name", name))
         return;
     const bool package = g_str_has_prefix(name, "package");
     counter.memory = strcmp(name, "dram") == 0;

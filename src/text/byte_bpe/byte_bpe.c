@@ -12,7 +12,7 @@ typedef struct Encoding {
     GArray *ids;
 } Encoding;
 
-static const char *piece_of(const void *model, int id)
+static const char *piece_of_bpe(const void *model, int id)
 {
     return ((const ByteBpe *)model)->names->pdata[id];
 }
@@ -27,7 +27,7 @@ static bool find_whole(const ByteBpe *model, const char *word, size_t bytes, int
     return *id >= 0;
 }
 
-static bool encode_word(void *context, const char *word, size_t bytes)
+static bool encode_bpe_word(void *context, const char *word, size_t bytes)
 {
     const Encoding *encoding = context;
     EncodeScratch *scratch = encoding->scratch;
@@ -54,12 +54,12 @@ static bool encode_word(void *context, const char *word, size_t bytes)
     return true;
 }
 
-static char *normalize(const void *opaque, const char *text, size_t bytes)
+static char *normalize_bpe(const void *opaque, const char *text, size_t bytes)
 {
     return normalizer_map(((const ByteBpe *)opaque)->normalizer, text, bytes);
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+static bool encode_bpe(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
     const ByteBpe *model = opaque;
     bytes -= edges.before_blank && bytes > 0 && text[bytes - 1] == ' ';
@@ -69,7 +69,7 @@ static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges
     text = made.text ? made.text->str : text;
     bytes = made.text ? made.text->len : bytes;
     Encoding encoding = { model, encode_scratch_take(model->scratches, model->pre_tokenizer), ids };
-    bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_word,
+    bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_bpe_word,
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
     g_async_queue_push_front(model->scratches, encoding.scratch);
@@ -79,7 +79,8 @@ static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges
 
 /* Decodes. A piece may be part of a character, so the bytes of all pieces are joined first; then invalid UTF-8 becomes
  * U+FFFD. */
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+static bool decode_bpe(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                       GError **error)
 {
     (void)edges, (void)error;
     const ByteBpe *model = opaque;
@@ -99,10 +100,10 @@ const TokenizerKind kind_byte_bpe = {
     .open = byte_bpe_open_files,
     .close = byte_bpe_free,
     .id = byte_bpe_id,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .normalize = normalize,
+    .piece = piece_of_bpe,
+    .encode = encode_bpe,
+    .decode = decode_bpe,
+    .normalize = normalize_bpe,
     .json_type = "BPE",
     .open_json = byte_bpe_open_json,
     .second_file = "merges.txt",
@@ -115,10 +116,10 @@ const TokenizerKind kind_tiktoken = {
     .open = byte_bpe_open_ranks,
     .close = byte_bpe_free,
     .id = byte_bpe_id,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .normalize = normalize,
+    .piece = piece_of_bpe,
+    .encode = encode_bpe,
+    .decode = decode_bpe,
+    .normalize = normalize_bpe,
     .to_json = byte_bpe_to_json,
     .ends = byte_bpe_ends,
 };

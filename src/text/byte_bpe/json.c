@@ -103,7 +103,7 @@ static bool read_merges(ByteBpe *model, const TokenizerJson *json, GError **erro
 }
 
 /* Refuses options of a BPE model that byte-level models do not have. */
-static bool check_model(const TokenizerJson *json, GError **error)
+static bool check_bpe_json(const TokenizerJson *json, GError **error)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -133,7 +133,7 @@ static bool read_unknown(ByteBpe *model, const TokenizerJson *json, GError **err
     return true;
 }
 
-static bool fill(ByteBpe *model, const TokenizerJson *json, Plan *plan, bool *joins_blanks, GError **error)
+static bool fill_bpe(ByteBpe *model, const TokenizerJson *json, Plan *plan, bool *joins_blanks, GError **error)
 {
     bool only_gpt2 = plan->gpt2 && plan->patterns->len == 1;
     model->add_prefix_space = plan->add_prefix_space;
@@ -150,11 +150,11 @@ void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GErro
 {
     g_autoptr(GPtrArray) patterns = g_ptr_array_new_with_free_func(g_free);
     Plan plan = { .patterns = patterns };
-    if (!check_model(json, error) || !read_plan(json, &plan, error))
+    if (!check_bpe_json(json, error) || !read_plan(json, &plan, error))
         return NULL;
     ByteBpe *model = byte_bpe_new(json->pieces, json->added);
     bool joins_blanks = false;
-    if (!fill(model, json, &plan, &joins_blanks, error)) {
+    if (!fill_bpe(model, json, &plan, &joins_blanks, error)) {
         byte_bpe_free(model);
         return NULL;
     }

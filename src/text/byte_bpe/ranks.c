@@ -135,7 +135,7 @@ static const AddedToken *find_special(const GArray *added, int id)
 
 /* Assigns ids as AST-T5 does: fairseq's four symbols, then all pieces without gaps in the order of merges, then the
  * sentinels. */
-static void lay_out(GPtrArray **names, GArray **added)
+static void lay_out_added(GPtrArray **names, GArray **added)
 {
     static const char *const first[] = { "<s>", "<pad>", "</s>", "<unk>" };
     GPtrArray *placed = g_ptr_array_new_with_free_func(g_free);
@@ -197,7 +197,7 @@ void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, Toke
         return NULL;
     }
     if (facts->layout)
-        lay_out(&names, &added);
+        lay_out_added(&names, &added);
     ByteBpe *model = open_pattern(names, added, pattern, error);
     if (model)
         byte_bpe_facts(model, facts);

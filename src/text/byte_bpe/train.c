@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_word(void *context, const char *word, size_t bytes)
+static bool count_bpe_word(void *context, const char *word, size_t bytes)
 {
     WordTable *words = context;
     if (bytes <= LONG_WORD_BYTES)
@@ -19,9 +19,9 @@ static bool add_word(void *context, const char *word, size_t bytes)
     return true;
 }
 
-static void split(const void *context, const char *text, size_t bytes, WordTable *words)
+static void split_into_words(const void *context, const char *text, size_t bytes, WordTable *words)
 {
-    pre_tokenizer_each(context, NULL, text, bytes, add_word, words);
+    pre_tokenizer_each(context, NULL, text, bytes, count_bpe_word, words);
 }
 
 /* Adds a piece for each of the 256 bytes, in the order of their characters in GPT-2's table. */
@@ -40,7 +40,7 @@ static bool add_alphabet(VocabBuilder *builder, GError **error)
                      builder->n_specials, builder->names->len);
 }
 
-static void learn(VocabBuilder *builder)
+static void learn_merges(VocabBuilder *builder)
 {
     const WordTable *words = &builder->words;
     MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
@@ -85,7 +85,7 @@ static bool write_merges(const VocabBuilder *builder, const char *path, GError *
 }
 
 /* vocab.json is written last, so a folder with it has a complete tokenizer. */
-static bool write_files(const VocabBuilder *builder, const char *folder, GError **error)
+static bool write_bpe_files(const VocabBuilder *builder, const char *folder, GError **error)
 {
     g_autofree char *vocab = g_build_filename(folder, "vocab.json", NULL);
     g_autofree char *merges = g_build_filename(folder, "merges.txt", NULL);
@@ -93,23 +93,23 @@ static bool write_files(const VocabBuilder *builder, const char *folder, GError 
            write_vocab(builder, vocab, error);
 }
 
-static bool train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
+static bool train_bpe(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
     /* With sentinels the tokenizer is for T5, whose decoder starts with <pad>, id 0. */
     static const char *const plain[] = { "<|endoftext|>", NULL }, *const denoising[] = { "<pad>", "<|endoftext|>",
                                                                                          NULL };
     VocabBuilder builder;
     PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
-    WordSplitter splitter = { pre_tokenizer, split, LONG_WORD_TEXT };
+    WordSplitter splitter = { pre_tokenizer, split_into_words, LONG_WORD_TEXT };
     bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
               add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, next, context, error);
     if (ok) {
-        learn(&builder);
-        ok = write_files(&builder, training->out, error);
+        learn_merges(&builder);
+        ok = write_bpe_files(&builder, training->out, error);
     }
     vocab_builder_clear(&builder);
     pre_tokenizer_close(pre_tokenizer);
     return ok;
 }
 
-const TokenizerTrainer trainer_byte_bpe = { "byte-bpe", TRAINER_WORDS, "vocab.json", SPELLING_BYTE_BPE, train };
+const TokenizerTrainer trainer_byte_bpe = { "byte-bpe", TRAINER_WORDS, "vocab.json", SPELLING_BYTE_BPE, train_bpe };

@@ -2,7 +2,7 @@
 #include "text/byte_bpe/model.h"
 #include "text/json_parts.h"
 
-static const char *name_of(const ByteBpe *model, int32_t id)
+static const char *bpe_name(const ByteBpe *model, int32_t id)
 {
     return model->names->pdata[id];
 }
@@ -10,7 +10,7 @@ static const char *name_of(const ByteBpe *model, int32_t id)
 /* "left right": names hold no spaces, and every version of the tokenizers library reads this form. */
 static void append_merge(const ByteBpe *model, int32_t left, int32_t right, json_t *list)
 {
-    g_autofree char *merge = g_strconcat(name_of(model, left), " ", name_of(model, right), NULL);
+    g_autofree char *merge = g_strconcat(bpe_name(model, left), " ", bpe_name(model, right), NULL);
     json_array_append_new(list, json_string(merge));
 }
 
@@ -76,7 +76,7 @@ json_t *byte_bpe_to_json(const void *opaque, const char *data, size_t bytes, GEr
     const ByteBpe *model = opaque;
     json_t *vocab = json_object(), *added = json_array();
     for (guint id = 0; id < model->names->len; id++) {
-        const char *name = name_of(model, (int32_t)id);
+        const char *name = bpe_name(model, (int32_t)id);
         if (*name)
             json_object_set_new(vocab, name, json_integer(id));
         const AddedToken *token = byte_bpe_added(model, (int)id);

@@ -12,7 +12,7 @@ struct CharBpe {
 };
 
 /* Refuses options of a BPE model that these models do not have. */
-static bool check_model(const TokenizerJson *json, GError **error)
+static bool check_char_bpe(const TokenizerJson *json, GError **error)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     const json_t *dropout = json_object_get(json->model, "dropout");
@@ -44,7 +44,7 @@ CharBpe *char_bpe_open(const TokenizerJson *json, const Trie *trie, GError **err
     int32_t no_bytes[256];
     size_t n = tokenizer_json_merges(json);
     memset(no_bytes, 0xff, sizeof no_bytes);
-    if (!check_model(json, error))
+    if (!check_char_bpe(json, error))
         return NULL;
     if (n >= MERGES_MAX) {
         fail_user(error, "%zu merges are too many: at most %d", n, MERGES_MAX - 1);

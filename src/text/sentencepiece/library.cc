@@ -62,7 +62,7 @@ template <typename Body> bool guarded(const char *what, GError **error, Body bod
     return false;
 }
 
-json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
+json_t *library_to_json(const void *, const char *data, size_t bytes, GError **error)
 {
     return sp_model_json(data, bytes, error);
 }
@@ -96,7 +96,7 @@ bool is_like_t5(const sentencepiece::SentencePieceProcessor &processor)
     return processor.bos_id() < 0 && !masks;
 }
 
-void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+void *open_by_library(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
                                          "sentencepiece-char" };
@@ -143,47 +143,48 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
     return model;
 }
 
-void close_model(void *model)
+void close_library(void *model)
 {
     delete static_cast<Model *>(model);
 }
 
-int id_of(const void *opaque, const char *piece)
+int id_by_library(const void *opaque, const char *piece)
 {
     auto *model = static_cast<const Model *>(opaque);
     int id = model->processor.PieceToId(piece);
     return id >= 0 && model->pieces[static_cast<size_t>(id)] == piece ? id : -1;
 }
 
-const char *piece_of(const void *opaque, int id)
+const char *piece_by_library(const void *opaque, int id)
 {
     return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
 }
 
-bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+bool encode_by_library(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
     return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, edges, ids, error);
 }
 
-bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
-             uint32_t *ends)
+bool ends_by_library(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
+                     uint32_t *ends)
 {
     return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, edges, ids, n, ends);
 }
 
 /* The library drops the first space of a text and, if pieces end with theirs, the last one. Beside a blank they stay.
  */
-bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+bool decode_by_library(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                       GError **error)
 {
     auto *model = static_cast<const Model *>(opaque);
     std::string out;
     if (!guarded("decoding", error, [&] { return model->processor.Decode(std::vector<int>(ids, ids + n), &out); }))
         return false;
-    if (edges.after_blank && n > 0 && g_str_has_prefix(piece_of(opaque, ids[0]), SP_SPACE) && out[0] != ' ')
+    if (edges.after_blank && n > 0 && g_str_has_prefix(piece_by_library(opaque, ids[0]), SP_SPACE) && out[0] != ' ')
         g_string_append_c(text, ' ');
     g_string_append_len(text, out.data(), static_cast<gssize>(out.size()));
     if (edges.before_blank && n > 0 && model->space == BLANK_AFTER &&
-        g_str_has_suffix(piece_of(opaque, ids[n - 1]), SP_SPACE) && (out.empty() || out.back() != ' '))
+        g_str_has_suffix(piece_by_library(opaque, ids[n - 1]), SP_SPACE) && (out.empty() || out.back() != ' '))
         g_string_append_c(text, ' ');
     return true;
 }
@@ -309,7 +310,7 @@ void set_specials(const TokenizerTraining *training, std::unordered_map<std::str
     (*settings)["control_symbols"] = others;
 }
 
-std::unordered_map<std::string, std::string> settings_of(const char *type, const TokenizerTraining *training)
+std::unordered_map<std::string, std::string> library_settings(const char *type, const TokenizerTraining *training)
 {
     char coverage[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_dtostr(coverage, sizeof coverage, training->character_coverage);
@@ -330,9 +331,11 @@ std::unordered_map<std::string, std::string> settings_of(const char *type, const
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,   piece_of,
-                                                      encode,         decode,     nullptr,     nullptr, nullptr,
-                                                      nullptr,        to_json,    ends_of };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model",    open_by_library,  close_library,
+                                                      id_by_library,     piece_by_library, encode_by_library,
+                                                      decode_by_library, nullptr,          nullptr,
+                                                      nullptr,           nullptr,          library_to_json,
+                                                      ends_by_library };
 
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, int64_t *left_out, GError **error)
@@ -341,7 +344,7 @@ bool sp_library_train(const char *type, const TokenizerTraining *training, Token
     Lines lines(next, context);
     bool empty = lines.error == nullptr && lines.done();
     bool ok = !empty && lines.error == nullptr && guarded("training", error, [&] {
-        return sentencepiece::SentencePieceTrainer::Train(settings_of(type, training), &lines, &trained);
+        return sentencepiece::SentencePieceTrainer::Train(library_settings(type, training), &lines, &trained);
     });
     if (lines.error != nullptr) {
         g_clear_error(error);

@@ -14,7 +14,7 @@ typedef struct Field {
 } Field;
 
 /* Reads a varint and moves *at past it. */
-static bool take_varint(const char **at, const char *end, uint64_t *value)
+static bool take_sp_varint(const char **at, const char *end, uint64_t *value)
 {
     *value = 0;
     for (int shift = 0; *at < end && shift < 64; shift += 7) {
@@ -31,14 +31,14 @@ static bool next_field(const char **at, const char *end, Field *field)
 {
     static const size_t fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
     uint64_t tag;
-    if (!take_varint(at, end, &tag))
+    if (!take_sp_varint(at, end, &tag))
         return false;
     int wire = (int)(tag & 7);
     *field = (Field){ .number = tag >> 3 };
     if (wire == 0)
-        return take_varint(at, end, &field->value);
+        return take_sp_varint(at, end, &field->value);
     uint64_t n = fixed_bytes[wire];
-    if ((wire == 2 && !take_varint(at, end, &n)) || n > (size_t)(end - *at))
+    if ((wire == 2 && !take_sp_varint(at, end, &n)) || n > (size_t)(end - *at))
         return false;
     field->bytes = *at;
     field->n_bytes = n;
@@ -152,7 +152,7 @@ static void index_symbols(SpModel *model)
     trie_init(&model->symbols, keys, n);
 }
 
-static bool check_model(const SpModel *model, GError **error)
+static bool check_sp_model(const SpModel *model, GError **error)
 {
     if (model->pieces->len > MAX_PIECES)
         return fail_user(error, "%u pieces: at most %u", model->pieces->len, MAX_PIECES);
@@ -174,7 +174,7 @@ SpModel *sp_model_open(const char *data, size_t bytes, GError **error)
                         .escape_whitespaces = true };
     model->pieces = sp_pieces_new();
     read_model(data, bytes, model);
-    if (!check_model(model, error)) {
+    if (!check_sp_model(model, error)) {
         sp_model_close(model);
         return NULL;
     }

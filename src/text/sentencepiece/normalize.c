@@ -29,7 +29,7 @@ static const char *next_part(const SpModel *model, const char *text, size_t byte
 }
 
 /* Appends bytes of the normalized form of a part, whose first byte comes from byte `from` of the original text. */
-static void put(Normal *normal, const char *bytes, size_t n, size_t from, size_t n_from)
+static void put_normal(Normal *normal, const char *bytes, size_t n, size_t from, size_t n_from)
 {
     g_string_append_len(normal->out, bytes, (gssize)n);
     if (normal->map)
@@ -51,9 +51,9 @@ static void put_part(Normal *normal, const char *part, size_t bytes, size_t begi
         size_t from = is_same ? begin + (size_t)(part - start) : begin + taken;
         size_t n_from = is_same ? (size_t)(stop - part) : 0;
         if (*part == ' ')
-            put(normal, normal->space, normal->space_bytes, from, n_from);
+            put_normal(normal, normal->space, normal->space_bytes, from, n_from);
         else
-            put(normal, part, (size_t)(stop - part), from, n_from);
+            put_normal(normal, part, (size_t)(stop - part), from, n_from);
     }
 }
 
@@ -93,7 +93,7 @@ static GString *normalize_map(const SpModel *model, const char *text, size_t byt
     if (at == end)
         return normal.out;
     if (gets_prefix(model, at, (size_t)(end - at), starts_text))
-        put(&normal, space, normal.space_bytes, (size_t)(at - text), 0);
+        put_normal(&normal, space, normal.space_bytes, (size_t)(at - text), 0);
     for (; at < end; at += taken) {
         taken = (size_t)(skip_plain(model, at, end) - at);
         part_bytes = taken;
@@ -106,7 +106,7 @@ static GString *normalize_map(const SpModel *model, const char *text, size_t byt
             g_array_set_size(normal.map, (guint)normal.out->len + 1);
     }
     if (model->add_dummy_prefix && model->treat_whitespace_as_suffix)
-        put(&normal, space, normal.space_bytes, bytes, 0);
+        put_normal(&normal, space, normal.space_bytes, bytes, 0);
     return normal.out;
 }
 

@@ -21,7 +21,7 @@ typedef struct Lines {
     guint at;          /* index of the next line of the sample */
 } Lines;
 
-static bool next_line(void *context, const char **line, size_t *bytes, GError **error)
+static bool next_sentence(void *context, const char **line, size_t *bytes, GError **error)
 {
     Lines *lines = context;
     while (lines->rest_bytes == 0)
@@ -60,7 +60,7 @@ static bool fill_sample(Lines *lines, int64_t n, GError **error)
     const char *line;
     size_t bytes;
     GError *wrong = NULL;
-    while (next_line(lines, &line, &bytes, &wrong)) {
+    while (next_sentence(lines, &line, &bytes, &wrong)) {
         uint64_t place = lines->sample->len < n ? lines->sample->len : philox_below(&rng, (uint64_t)lines->n_read);
         if (place >= (uint64_t)n)
             continue;
@@ -114,7 +114,7 @@ static bool check_specials(const char *const *entries, GError **error)
 }
 
 /* The type is "sentencepiece-bpe" or "bpe"; the library's name is the part after the dash. */
-static bool train(const TokenizerTraining *asked, TokenizerText next, void *context, GError **error)
+static bool train_sentencepiece(const TokenizerTraining *asked, TokenizerText next, void *context, GError **error)
 {
     TokenizerTraining training = *asked;
     const char *dash = strchr(training.type, '-'), *type = dash ? dash + 1 : training.type;
@@ -131,8 +131,8 @@ static bool train(const TokenizerTraining *asked, TokenizerText next, void *cont
     bool sampled = training.max_sentences > 0;
     GError *wrong = NULL;
     bool ok = (!sampled || fill_sample(&lines, training.max_sentences, &wrong)) &&
-              sp_library_train(type, &training, sampled ? next_sampled : next_line, &lines, &model, &bytes, &left_out,
-                               &wrong) &&
+              sp_library_train(type, &training, sampled ? next_sampled : next_sentence, &lines, &model, &bytes,
+                               &left_out, &wrong) &&
               long_words_report(left_out, LONG_WORD_TEXT, true, &wrong);
     if (ok)
         ok = io_write_file(training.out, model, bytes, &wrong);
@@ -145,6 +145,6 @@ static bool train(const TokenizerTraining *asked, TokenizerText next, void *cont
 }
 
 const TokenizerTrainer trainer_sentencepiece_unigram = { "sentencepiece-unigram", TRAINER_LINES, NULL,
-                                                         SPELLING_SENTENCEPIECE, train };
+                                                         SPELLING_SENTENCEPIECE, train_sentencepiece };
 const TokenizerTrainer trainer_sentencepiece_bpe = { "sentencepiece-bpe", TRAINER_LINES, NULL, SPELLING_SENTENCEPIECE,
-                                                     train };
+                                                     train_sentencepiece };

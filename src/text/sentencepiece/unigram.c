@@ -26,7 +26,7 @@ static const SpPiece *piece_at(const Unigram *unigram, int id)
     return &g_array_index(unigram->pieces, SpPiece, id);
 }
 
-static void close_model(void *model)
+static void close_unigram(void *model)
 {
     Unigram *unigram = model;
     g_array_unref(unigram->pieces);
@@ -37,18 +37,18 @@ static void close_model(void *model)
     g_free(unigram);
 }
 
-static int id_of(const void *model, const char *piece)
+static int id_of_unigram(const void *model, const char *piece)
 {
     gpointer id;
     return g_hash_table_lookup_extended(((const Unigram *)model)->ids, piece, NULL, &id) ? GPOINTER_TO_INT(id) : -1;
 }
 
-static const char *piece_of(const void *model, int id)
+static const char *piece_of_unigram(const void *model, int id)
 {
     return piece_at(model, id)->text;
 }
 
-static bool check_model(const Unigram *unigram, GError **error)
+static bool check_pieces(const Unigram *unigram, GError **error)
 {
     if (unigram->viterbi.unk < 0 && unigram->bpe == NULL)
         return fail_user(error, "none of its pieces is the unknown one");
@@ -64,7 +64,7 @@ typedef struct Output {
     GArray *ids;
 } Output;
 
-static void encode_word(void *context, const char *word, size_t bytes)
+static void encode_unigram_word(void *context, const char *word, size_t bytes)
 {
     Output *output = context;
     const Unigram *unigram = output->unigram;
@@ -74,18 +74,20 @@ static void encode_word(void *context, const char *word, size_t bytes)
         viterbi_encode(&unigram->viterbi, word, bytes, &output->score, output->ids);
 }
 
-static char *normalize(const void *model, const char *text, size_t bytes)
+static char *normalize_unigram(const void *model, const char *text, size_t bytes)
 {
     return unigram_text_map(((const Unigram *)model)->text, text, bytes);
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+static bool encode_unigram(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids,
+                           GError **error)
 {
     const Unigram *unigram = model;
     Output output = { unigram, 0, ids };
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
-    return unigram_text_each(unigram->text, text, bytes, edges, (WordTaker){ encode_word, &output }, NULL, error);
+    return unigram_text_each(unigram->text, text, bytes, edges, (WordTaker){ encode_unigram_word, &output }, NULL,
+                             error);
 }
 
 /* ---- where ids end ---- */
@@ -95,8 +97,8 @@ static void join_word(void *context, const char *word, size_t bytes)
     g_string_append_len(context, word, (gssize)bytes);
 }
 
-static bool ends_of(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
-                    uint32_t *ends)
+static bool ends_of_unigram(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
+                            int64_t n, uint32_t *ends)
 {
     const Unigram *unigram = model;
     g_autoptr(GString) words = g_string_sized_new(bytes);
@@ -116,7 +118,8 @@ static void append_with_spaces(GString *out, const char *piece)
     g_string_append(out, piece);
 }
 
-static bool decode(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                           GError **error)
 {
     (void)error;
     const Unigram *unigram = model;
@@ -174,7 +177,7 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
     return pieces;
 }
 
-static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
+static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
 {
     bool byte_fallback = json_is_true(json_object_get(json->model, "byte_fallback"));
     Unigram *unigram = g_new0(Unigram, 1);
@@ -190,40 +193,40 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
     unigram->bpe = ok && bpe ? char_bpe_open(json, &unigram->viterbi.trie, error) : NULL;
     ok = ok && (!bpe || unigram->bpe);
     unigram->text = ok ? unigram_text_open(json->normalizer, json->pre_tokenizer, error) : NULL;
-    if (unigram->text == NULL || !check_model(unigram, error)) {
-        close_model(unigram);
+    if (unigram->text == NULL || !check_pieces(unigram, error)) {
+        close_unigram(unigram);
         return NULL;
     }
     *facts = (TokenizerFacts){ .name = bpe ? "char-bpe" : "unigram",
                                .blank_space = unigram_text_blank_space(unigram->text),
                                .size = (int)n,
-                               .pad = id_of(unigram, "<pad>"),
-                               .eos = id_of(unigram, "</s>"),
+                               .pad = id_of_unigram(unigram, "<pad>"),
+                               .eos = id_of_unigram(unigram, "</s>"),
                                .unk = unigram->viterbi.unk,
-                               .bos = id_of(unigram, "<s>") };
+                               .bos = id_of_unigram(unigram, "<s>") };
     return unigram;
 }
 
 const TokenizerKind kind_unigram = {
-    .close = close_model,
-    .id = id_of,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .normalize = normalize,
+    .close = close_unigram,
+    .id = id_of_unigram,
+    .piece = piece_of_unigram,
+    .encode = encode_unigram,
+    .decode = decode_unigram,
+    .normalize = normalize_unigram,
     .json_type = "Unigram",
-    .open_json = open_json,
-    .ends = ends_of,
+    .open_json = open_unigram_json,
+    .ends = ends_of_unigram,
 };
 
 const TokenizerKind kind_char_bpe = {
-    .close = close_model,
-    .id = id_of,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .normalize = normalize,
+    .close = close_unigram,
+    .id = id_of_unigram,
+    .piece = piece_of_unigram,
+    .encode = encode_unigram,
+    .decode = decode_unigram,
+    .normalize = normalize_unigram,
     .json_type = TOKENIZER_JSON_CHARS,
-    .open_json = open_json,
-    .ends = ends_of,
+    .open_json = open_unigram_json,
+    .ends = ends_of_unigram,
 };

@@ -89,7 +89,7 @@ static void append_piece(Path *path, size_t start, size_t end, int32_t id)
 }
 
 /* Appends the pieces of the best split up to `at`, which no piece crosses, and starts a new stretch there. */
-static void settle(Path *path)
+static void settle_path(Path *path)
 {
     Node *nodes = path->nodes;
     int32_t after = -1;
@@ -155,9 +155,9 @@ void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, floa
             rebase(&path);
         extend(&path, (size_t)(end - path.text) - path.at);
         if (path.at >= STRETCH && path.reach == path.at)
-            settle(&path);
+            settle_path(&path);
     }
-    settle(&path);
+    settle_path(&path);
     *score = path.nodes[0].score;
     if (path.nodes != path.few)
         g_free(path.nodes);

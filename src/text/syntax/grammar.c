@@ -36,7 +36,7 @@ static bool read_facts(Grammar *grammar, const char *facts, const char *expected
     return true;
 }
 
-static bool load(Grammar *grammar, const char *path, const char *name, GError **error)
+static bool load_grammar(Grammar *grammar, const char *path, const char *name, GError **error)
 {
     g_autofree char *symbol = g_strconcat("tree_sitter_", name, NULL);
     grammar->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -66,7 +66,7 @@ char *grammars_folder(void)
     return given && *given ? g_strdup(given) : g_build_filename(g_get_user_data_dir(), "loam", "grammars", NULL);
 }
 
-static gint compare_names(gconstpointer a, gconstpointer b)
+static gint compare_grammar_names(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -85,7 +85,7 @@ static GPtrArray *list_names(const char *folder, GError **error)
         if (g_str_has_suffix(name, ".so") && name[0] != '.')
             g_ptr_array_add(names, g_strndup(name, strlen(name) - 3));
     g_dir_close(dir);
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, compare_grammar_names);
     return names;
 }
 
@@ -98,7 +98,7 @@ static bool open_all(Grammars *grammars, const char *folder, GError **error)
         g_autofree char *file = g_strconcat(names->pdata[i], ".so", NULL);
         g_autofree char *path = g_build_filename(folder, file, NULL); /* has a '/', so dlopen searches nowhere else */
         g_ptr_array_add(grammars->list, g_new0(Grammar, 1));
-        if (!load(grammars->list->pdata[i], path, names->pdata[i], error))
+        if (!load_grammar(grammars->list->pdata[i], path, names->pdata[i], error))
             return false;
     }
     return names != NULL;

@@ -87,7 +87,7 @@ static SyntaxOutcome take_nodes(SyntaxParser *parser, const TSTree *tree, size_t
 
 typedef enum CharClass { CHAR_SPACE, CHAR_LETTER, CHAR_DIGIT, CHAR_MARK } CharClass;
 
-static CharClass class_of(char c)
+static CharClass char_class(char c)
 {
     if (g_ascii_isspace(c))
         return CHAR_SPACE;
@@ -104,7 +104,7 @@ static bool has_too_many_tokens(const char *text, size_t bytes)
     CharClass before = CHAR_SPACE;
     int64_t n = 0;
     for (size_t i = 0; i < bytes; i++) {
-        CharClass own = class_of(text[i]);
+        CharClass own = char_class(text[i]);
         n += own == CHAR_MARK || (own != before && own != CHAR_SPACE);
         n += text[i] == '\n' ? 3 : 0;
         before = own;

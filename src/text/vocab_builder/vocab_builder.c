@@ -116,29 +116,29 @@ bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, To
 /* ---- merging ---- */
 
 /* The name of the piece that two merged pieces form; g_free. */
-static char *join(const VocabBuilder *builder, int32_t left, int32_t right)
+static char *join_pieces(const VocabBuilder *builder, int32_t left, int32_t right)
 {
     return g_strconcat(builder->names->pdata[left], (char *)builder->names->pdata[right] + strlen(builder->prefix),
                        NULL);
 }
 
 /* The length of a piece without its prefix: characters, which for byte-level pieces are bytes. */
-static int64_t length_of(const VocabBuilder *builder, const char *name)
+static int64_t piece_length(const VocabBuilder *builder, const char *name)
 {
     return g_utf8_strlen(name + (g_str_has_prefix(name, builder->prefix) ? strlen(builder->prefix) : 0), -1);
 }
 
-static int32_t merge(void *context, int32_t left, int32_t right, int64_t count)
+static int32_t merge_pair(void *context, int32_t left, int32_t right, int64_t count)
 {
     (void)count;
     VocabBuilder *builder = context;
     const TokenizerTraining *training = builder->training;
     if ((int)builder->names->len >= training->vocab_size)
         return MERGE_STOP;
-    g_autofree char *name = join(builder, left, right);
+    g_autofree char *name = join_pieces(builder, left, right);
     int32_t id = vocab_builder_id(builder, name);
     bool special = id >= 0 && id < builder->n_specials;
-    if (special || (training->max_piece > 0 && length_of(builder, name) > training->max_piece))
+    if (special || (training->max_piece > 0 && piece_length(builder, name) > training->max_piece))
         return MERGE_NOT;
     VocabMerge merge = { left, right };
     g_array_append_val(builder->merges, merge);
@@ -151,7 +151,7 @@ void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner)
     const TokenizerTraining *training = builder->training;
     int64_t min_frequency = training->min_frequency ? training->min_frequency : DEFAULT_FREQUENCY;
     progress_open("merging", "pieces", (uint64_t)training->vocab_size);
-    merge_learner_run(learner, min_frequency, merge, builder);
+    merge_learner_run(learner, min_frequency, merge_pair, builder);
     progress_close();
     if ((int)builder->names->len < training->vocab_size)
         log_warning("%u pieces are all that this text gives: no other pair occurs %" PRId64 " times",

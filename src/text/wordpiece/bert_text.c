@@ -96,7 +96,7 @@ static int lower(gunichar c, gunichar *out)
 }
 
 /* Appends a character to an entry; with `apart`, between spaces. */
-static void append(uint8_t *room, gunichar c, bool apart)
+static void append_to_entry(uint8_t *room, gunichar c, bool apart)
 {
     char utf8[6];
     size_t n = (size_t)g_unichar_to_utf8(c, utf8), at = room[0] + 1U;
@@ -117,7 +117,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     if (options->clean_text && is_dropped(c))
         return;
     if (is_white_space(c)) {
-        append(room, ' ', false);
+        append_to_entry(room, ' ', false);
         return;
     }
     bool apart = options->handle_chinese_chars && is_within(c, chinese, G_N_ELEMENTS(chinese));
@@ -131,7 +131,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
         gunichar small[2] = { parts[i] };
         int n_small = options->lowercase ? lower(parts[i], small) : 1;
         for (int j = 0; j < n_small; j++)
-            append(room, small[j], apart || (punctuation_apart && is_punctuation(small[j])));
+            append_to_entry(room, small[j], apart || (punctuation_apart && is_punctuation(small[j])));
     }
 }
 

@@ -14,7 +14,7 @@
 /* ---- words ---- */
 
 /* Longer words are not counted: the tokenizer makes them [UNK] whatever the vocabulary. */
-static void add_word(void *context, const BertWord *word)
+static void count_bert_word(void *context, const BertWord *word)
 {
     WordTable *words = context;
     if (word->n_chars <= WORDPIECE_CHARS)
@@ -23,9 +23,9 @@ static void add_word(void *context, const BertWord *word)
         words->left_out++;
 }
 
-static void split(const void *context, const char *text, size_t bytes, WordTable *words)
+static void split_into_bert_words(const void *context, const char *text, size_t bytes, WordTable *words)
 {
-    bert_text_words(context, WORDPIECE_CHARS, text, bytes, add_word, words);
+    bert_text_words(context, WORDPIECE_CHARS, text, bytes, count_bert_word, words);
 }
 
 /* ---- the alphabet ---- */
@@ -127,7 +127,7 @@ static bool add_alphabet(VocabBuilder *builder, GArray *alphabet, GError **error
 /* ---- training ---- */
 
 /* Words with a character outside the alphabet are left out: the tokenizer makes them [UNK]. */
-static void learn(VocabBuilder *builder, const WordTable *words, const GArray *alphabet)
+static void learn_pieces(VocabBuilder *builder, const WordTable *words, const GArray *alphabet)
 {
     MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
     for (size_t i = 0; i < words->n; i++) {
@@ -148,7 +148,7 @@ static void learn(VocabBuilder *builder, const WordTable *words, const GArray *a
 }
 
 /* vocab.txt is written last: a folder that has it holds a whole tokenizer. */
-static bool write_files(const VocabBuilder *builder, GError **error)
+static bool write_wordpiece_files(const VocabBuilder *builder, GError **error)
 {
     g_autofree char *path = g_build_filename(builder->training->out, "vocab.txt", NULL);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -166,16 +166,16 @@ static bool make_vocabulary(VocabBuilder *builder, GError **error)
     mark_inner(alphabet, words);
     if (!add_alphabet(builder, alphabet, error))
         return false;
-    learn(builder, words, alphabet);
-    return write_files(builder, error);
+    learn_pieces(builder, words, alphabet);
+    return write_wordpiece_files(builder, error);
 }
 
-static bool train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
+static bool train_wordpiece(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
     static const char *const bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
     VocabBuilder builder;
     const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
-    WordSplitter splitter = { text, split, "100 characters" };
+    WordSplitter splitter = { text, split_into_bert_words, "100 characters" };
     bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
     if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
         ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
@@ -185,4 +185,4 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
 }
 
 const TokenizerTrainer trainer_wordpiece = { "wordpiece", TRAINER_WORDS | TRAINER_BERT, "vocab.txt", SPELLING_WORDPIECE,
-                                             train };
+                                             train_wordpiece };

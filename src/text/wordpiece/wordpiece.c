@@ -28,7 +28,7 @@ typedef struct WordPiece {
     int unk;
 } WordPiece;
 
-static void close_model(void *model)
+static void close_wordpiece(void *model)
 {
     WordPiece *wordpiece = model;
     g_ptr_array_unref(wordpiece->pieces);
@@ -54,12 +54,12 @@ static void build_trie(WordPiece *wordpiece)
             return;
 }
 
-static int id_of(const void *model, const char *piece)
+static int id_of_wordpiece(const void *model, const char *piece)
 {
     return trie_find(&((const WordPiece *)model)->trie, piece, strlen(piece));
 }
 
-static const char *piece_of(const void *model, int id)
+static const char *piece_of_wordpiece(const void *model, int id)
 {
     return ((const WordPiece *)model)->pieces->pdata[id];
 }
@@ -70,7 +70,7 @@ static GArray *list_specials(const WordPiece *wordpiece)
     static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        AddedToken token = { .content = names[i], .id = id_of(wordpiece, names[i]), .special = true };
+        AddedToken token = { .content = names[i], .id = id_of_wordpiece(wordpiece, names[i]), .special = true };
         if (token.id >= 0)
             g_array_append_val(added, token);
     }
@@ -91,21 +91,21 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
         ok = fail_user(error, "words of at most %d characters: 1 to %d", options->max_chars, BERT_TEXT_MAX_CHARS);
     if (ok) {
         build_trie(wordpiece);
-        wordpiece->unk = id_of(wordpiece, options->unk);
+        wordpiece->unk = id_of_wordpiece(wordpiece, options->unk);
         ok = wordpiece->unk >= 0 || fail_user(error, "not a WordPiece vocabulary: it has no %s", options->unk);
     }
     if (!ok) {
-        close_model(wordpiece);
+        close_wordpiece(wordpiece);
         return NULL;
     }
     wordpiece->text = bert_text_of(options->text);
     *facts = (TokenizerFacts){ .name = "wordpiece",
                                .blank_space = BLANK_SPLITS,
                                .size = (int)pieces->len,
-                               .pad = id_of(wordpiece, "[PAD]"),
-                               .eos = id_of(wordpiece, "[SEP]"),
+                               .pad = id_of_wordpiece(wordpiece, "[PAD]"),
+                               .eos = id_of_wordpiece(wordpiece, "[SEP]"),
                                .unk = wordpiece->unk,
-                               .bos = id_of(wordpiece, "[CLS]"),
+                               .bos = id_of_wordpiece(wordpiece, "[CLS]"),
                                .added = list_specials(wordpiece) };
     return wordpiece;
 }
@@ -134,7 +134,7 @@ static void read_flag(const json_t *config, const char *key, bool *flag)
 
 /* Reads do_lower_case, strip_accents and tokenize_chinese_chars of the tokenizer_config.json in the vocabulary's
  * folder, if there is one. Without strip_accents, accents are stripped if text is lower-cased. */
-static bool read_config(const char *vocab_path, BertTextOptions *text, GError **error)
+static bool read_tokenizer_config(const char *vocab_path, BertTextOptions *text, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(vocab_path);
     json_auto_t *config = NULL;
@@ -165,7 +165,7 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     bool uncased = !has_capitals(pieces);
     const BertTextOptions alone = { true, true, uncased, uncased };
     WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone };
-    if (!read_config(path, &options.text, error)) {
+    if (!read_tokenizer_config(path, &options.text, error)) {
         g_ptr_array_unref(pieces);
         return NULL;
     }
@@ -213,7 +213,7 @@ static bool split_word(const WordPiece *wordpiece, const BertWord *word, bool jo
 
 /* A word that cannot be split is unknown as a whole; one that cannot go on with the word in a blank is a word of its
  * own. */
-static void encode_word(void *context, const BertWord *word)
+static void encode_bert_word(void *context, const BertWord *word)
 {
     Encoding *encoding = context;
     const WordPiece *wordpiece = encoding->wordpiece;
@@ -230,7 +230,7 @@ static void encode_word(void *context, const BertWord *word)
     g_array_append_val(ids, wordpiece->unk);
 }
 
-static char *normalize(const void *model, const char *text, size_t bytes)
+static char *normalize_wordpiece(const void *model, const char *text, size_t bytes)
 {
     return bert_text_normalize(((const WordPiece *)model)->text, text, bytes);
 }
@@ -243,12 +243,13 @@ static bool starts_inside(const WordPiece *wordpiece, const char *text)
     return mapped[0] > 0 && mapped[1] != ' ';
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+static bool encode_wordpiece(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids,
+                             GError **error)
 {
     (void)error;
     const WordPiece *wordpiece = model;
     Encoding encoding = { wordpiece, ids, edges.after_blank && starts_inside(wordpiece, text) };
-    bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_word, &encoding);
+    bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_bert_word, &encoding);
     return true;
 }
 
@@ -270,8 +271,8 @@ static GString *trace_words(const WordPiece *wordpiece, const char *text, size_t
 }
 
 /* TokenizerKind.ends: an unknown word is one id, other words are their pieces. */
-static bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
-                    uint32_t *ends)
+static bool ends_of_wordpiece(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
+                              int64_t n, uint32_t *ends)
 {
     const WordPiece *wordpiece = opaque;
     bool joined = edges.after_blank && starts_inside(wordpiece, text);
@@ -281,7 +282,7 @@ static bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdge
     for (size_t at = 0, stop; at < words->len; at = stop + 1) {
         stop = (size_t)((const char *)memchr(words->str + at, ' ', words->len - at) - words->str);
         for (bool first = true; at < stop && i < n; first = joined = false) {
-            const char *name = piece_of(wordpiece, ids[i]), *prefix = wordpiece->options.prefix;
+            const char *name = piece_of_wordpiece(wordpiece, ids[i]), *prefix = wordpiece->options.prefix;
             bool inner = !first || (joined && g_str_has_prefix(name, prefix));
             size_t piece = strlen(name) - (inner ? strlen(prefix) : 0);
             at = first && ids[i] == wordpiece->unk ? stop : at + MIN(piece, stop - at);
@@ -292,13 +293,14 @@ static bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdge
 }
 
 /* Decodes. Words are separated by spaces, except before . ? ! and comma. */
-static bool decode(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
+static bool decode_wordpiece(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
+                             GError **error)
 {
     (void)error;
     const WordPiece *wordpiece = model;
     const char *prefix = wordpiece->options.prefix;
     for (int64_t i = 0; i < n; i++) {
-        const char *piece = piece_of(model, ids[i]);
+        const char *piece = piece_of_wordpiece(model, ids[i]);
         bool follows = i > 0 || edges.after_blank, inner = follows && g_str_has_prefix(piece, prefix);
         bool mark = piece[0] && strchr(".?!,", piece[0]) && !piece[1];
         if (follows && !inner && !mark)
@@ -324,7 +326,7 @@ static bool read_normalizer(json_t *normalizer, BertTextOptions *text, GError **
     return true;
 }
 
-static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
+static void *open_wordpiece_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
 {
     const char *unk = json_string_value(json_object_get(json->model, "unk_token"));
     const char *prefix = json_string_value(json_object_get(json->model, "continuing_subword_prefix"));
@@ -357,7 +359,7 @@ static json_t *json_of_text(const BertTextOptions *text)
                      "lowercase", (int)text->lowercase);
 }
 
-static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
+static json_t *wordpiece_to_json(const void *model, const char *data, size_t bytes, GError **error)
 {
     (void)data, (void)bytes, (void)error;
     const WordPiece *wordpiece = model;
@@ -369,7 +371,7 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
             json_object_set_new(vocab, piece, json_integer(i));
     }
     g_autoptr(GArray) specials = list_specials(wordpiece);
-    int cls = id_of(model, "[CLS]"), sep = id_of(model, "[SEP]");
+    int cls = id_of_wordpiece(model, "[CLS]"), sep = id_of_wordpiece(model, "[SEP]");
     JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
     return json_tokenizer(json_added_tokens(specials), json_of_text(&options->text),
                           json_pack("{s:s}", "type", "BertPreTokenizer"),
@@ -383,14 +385,14 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
 const TokenizerKind kind_wordpiece = {
     .file_name = "vocab.txt",
     .open = open_vocabulary,
-    .close = close_model,
-    .id = id_of,
-    .piece = piece_of,
-    .encode = encode,
-    .decode = decode,
-    .normalize = normalize,
+    .close = close_wordpiece,
+    .id = id_of_wordpiece,
+    .piece = piece_of_wordpiece,
+    .encode = encode_wordpiece,
+    .decode = decode_wordpiece,
+    .normalize = normalize_wordpiece,
     .json_type = "WordPiece",
-    .open_json = open_json,
-    .to_json = to_json,
-    .ends = ends_of,
+    .open_json = open_wordpiece_json,
+    .to_json = wordpiece_to_json,
+    .ends = ends_of_wordpiece,
 };

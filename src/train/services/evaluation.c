@@ -195,7 +195,7 @@ static bool evaluate_all(const Evaluation *own, const Trainer *t, SetResult *res
 }
 
 /* *best becomes true if train.best is better than in all earlier evaluations. */
-static bool evaluate(Evaluation *own, const Trainer *t, bool *best, GError **error)
+static bool evaluate_heldout(Evaluation *own, const Trainer *t, bool *best, GError **error)
 {
     TrainState *state = t->state;
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
@@ -220,7 +220,7 @@ static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
     bool best = false;
     if (!trainer_evaluation_due(t, trainer_finished(t)))
         return VERDICT_GO_ON;
-    if (!evaluate(own, t, &best, error))
+    if (!evaluate_heldout(own, t, &best, error))
         return VERDICT_ABORT;
     return best || saving_saved(t) == t->state->attempts ? VERDICT_SAVE : VERDICT_GO_ON;
 }
@@ -228,7 +228,7 @@ static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
 static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error)
 {
     bool best = false;
-    if (trainer_evaluation_due(t, t->step.last) && !evaluate(own, t, &best, error))
+    if (trainer_evaluation_due(t, t->step.last) && !evaluate_heldout(own, t, &best, error))
         return VERDICT_FAIL;
     return trainer_out_of_patience(t) ? VERDICT_END : best ? VERDICT_SAVE : VERDICT_GO_ON;
 }

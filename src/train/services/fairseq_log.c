@@ -29,7 +29,7 @@ struct FairseqLog {
 #define EXACT -1 /* as number of decimal places: no rounding */
 
 /* Rounds a number to decimal places as Python's round does: correctly from its binary value, and ties to even. */
-static double rounded(double value, int places)
+static double rounded_places(double value, int places)
 {
     char text[400];
     if (places == EXACT || !isfinite(value))
@@ -46,36 +46,36 @@ static int64_t epoch_of(double epochs)
 }
 
 /* Appends a field with the number in the format of Python's "{:g}". */
-static void put(GString *line, const char *name, double value, int places)
+static void put_field(GString *line, const char *name, double value, int places)
 {
-    g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded(value, places));
+    g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded_places(value, places));
 }
 
 char *fairseq_line(const FairseqLine *of)
 {
     GString *line = g_string_new(NULL);
-    g_autofree char *update = text_number(rounded(of->update, 3));
+    g_autofree char *update = text_number(rounded_places(of->update, 3));
     g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", epoch_of(of->update), update,
                            strpbrk(update, ".e") ? "" : ".0");
-    put(line, "loss", of->loss, 3);
-    put(line, "nll_loss", of->nll, 3);
-    put(line, "total", of->total, EXACT);
-    put(line, "n_correct", of->n_correct, EXACT);
-    put(line, "ppl", exp2(of->nll), 2);
-    put(line, "accuracy", of->accuracy, 3);
-    put(line, "wps", of->wps, 1);
-    put(line, "ups", of->ups, 2);
-    put(line, "wpb", of->wpb, 1);
-    put(line, "bsz", of->bsz, 1);
-    put(line, "num_updates", (double)of->num_updates, EXACT);
-    put(line, "lr", of->lr, EXACT);
-    put(line, "gnorm", of->gnorm, 3);
+    put_field(line, "loss", of->loss, 3);
+    put_field(line, "nll_loss", of->nll, 3);
+    put_field(line, "total", of->total, EXACT);
+    put_field(line, "n_correct", of->n_correct, EXACT);
+    put_field(line, "ppl", exp2(of->nll), 2);
+    put_field(line, "accuracy", of->accuracy, 3);
+    put_field(line, "wps", of->wps, 1);
+    put_field(line, "ups", of->ups, 2);
+    put_field(line, "wpb", of->wpb, 1);
+    put_field(line, "bsz", of->bsz, 1);
+    put_field(line, "num_updates", (double)of->num_updates, EXACT);
+    put_field(line, "lr", of->lr, EXACT);
+    put_field(line, "gnorm", of->gnorm, 3);
     if (of->clip >= 0)
-        put(line, "clip", of->clip, 1);
+        put_field(line, "clip", of->clip, 1);
     if (of->loss_scale > 0)
-        put(line, "loss_scale", of->loss_scale, 4);
-    put(line, "train_wall", of->train_wall, 0);
-    put(line, "wall", of->wall, 0);
+        put_field(line, "loss_scale", of->loss_scale, 4);
+    put_field(line, "train_wall", of->train_wall, 0);
+    put_field(line, "wall", of->wall, 0);
     g_string_append_c(line, '}');
     return g_string_free(line, false);
 }
@@ -110,7 +110,7 @@ char *fairseq_valid_line(const ValidRecord *record)
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
         g_autofree char *name = g_strdup_printf("%s_%s", set, fields[i].name);
         if (isfinite(fields[i].value))
-            put(line, name, fields[i].value, fields[i].places);
+            put_field(line, name, fields[i].value, fields[i].places);
     }
     g_string_append_c(line, '}');
     return g_string_free(line, false);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void add(Fields *fields, const char *group, const char *name, double value)
+static void add_field(Fields *fields, const char *group, const char *name, double value)
 {
     const Field field = { name, group, value, false };
     g_array_append_val(fields->list, field);
@@ -24,9 +24,9 @@ static void add_heads(Fields *fields, const char *group, const LossSums *sums)
         const HeadNames *names = loss_names(h);
         if (sums->head[h].weight == 0)
             continue;
-        add(fields, group, names->loss, loss_sums_mean(sums, h));
+        add_field(fields, group, names->loss, loss_sums_mean(sums, h));
         if (h != HEAD_TOKENS && names->accuracy)
-            add(fields, group, names->accuracy, loss_sums_accuracy(sums, h));
+            add_field(fields, group, names->accuracy, loss_sums_accuracy(sums, h));
     }
 }
 
@@ -34,24 +34,24 @@ static void add_losses(Fields *fields, const LossSums *window)
 {
     const HeadId main = loss_sums_main(window);
     const HeadSums *rows = &window->head[main];
-    add(fields, "train", "loss", loss_sums_total(window));
-    add(fields, "train", "nll", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN);
-    add(fields, "train", "accuracy", record_accuracy(window));
+    add_field(fields, "train", "loss", loss_sums_total(window));
+    add_field(fields, "train", "nll", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN);
+    add_field(fields, "train", "accuracy", record_accuracy(window));
 }
 
 static void add_speed(Fields *fields, const TrainRecord *record)
 {
     const PeakRate *peak = &record->peak;
     const double median = peak->median > 0 ? peak->median : NAN;
-    add(fields, "perf", "tokens_per_s", record->tokens_per_s);
-    add(fields, "perf", "step_s", record->step_s);
-    add(fields, "perf", "flops_per_s", record->flops_per_s);
-    add(fields, "perf", "mfu", record_mfu(record));
-    add(fields, "perf", "peak_flops_per_s", median);
-    add(fields, "perf", "peak_spread", (peak->high - peak->low) / median);
-    add(fields, "perf", "data_wait", record->data_wait);
-    add(fields, "perf", "fill", record->fill);
-    add(fields, "perf", "memory", record->memory > 0 ? record->memory : (double)NAN);
+    add_field(fields, "perf", "tokens_per_s", record->tokens_per_s);
+    add_field(fields, "perf", "step_s", record->step_s);
+    add_field(fields, "perf", "flops_per_s", record->flops_per_s);
+    add_field(fields, "perf", "mfu", record_mfu(record));
+    add_field(fields, "perf", "peak_flops_per_s", median);
+    add_field(fields, "perf", "peak_spread", (peak->high - peak->low) / median);
+    add_field(fields, "perf", "data_wait", record->data_wait);
+    add_field(fields, "perf", "fill", record->fill);
+    add_field(fields, "perf", "memory", record->memory > 0 ? record->memory : (double)NAN);
 }
 
 static void add_train(Fields *fields, const TrainRecord *record)
@@ -62,25 +62,25 @@ static void add_train(Fields *fields, const TrainRecord *record)
     add_whole(fields, "tokens", state->tokens);
     add_whole(fields, "target_tokens", state->target_tokens);
     add_losses(fields, &state->window);
-    add(fields, "train", "lr", record->lr);
-    add(fields, "train", "grad_norm", record->grad_norm);
+    add_field(fields, "train", "lr", record->lr);
+    add_field(fields, "train", "grad_norm", record->grad_norm);
     add_speed(fields, record);
     if (state->skipped_samples > 0)
         add_whole(fields, "skipped_samples", state->skipped_samples);
     if (record->loss_scale > 0)
-        add(fields, "train", "loss_scale", record->loss_scale);
+        add_field(fields, "train", "loss_scale", record->loss_scale);
     if (record->sent_bytes > 0) {
-        add(fields, "perf", "comm_wait", record->comm_wait);
-        add(fields, "perf", "sent_bytes", record->sent_bytes);
+        add_field(fields, "perf", "comm_wait", record->comm_wait);
+        add_field(fields, "perf", "sent_bytes", record->sent_bytes);
     }
     if (record->straggler) {
-        add(fields, "perf", "slowest_rank", record->straggler->rank);
-        add(fields, "perf", "slowest_factor", record->straggler->factor);
+        add_field(fields, "perf", "slowest_rank", record->straggler->rank);
+        add_field(fields, "perf", "slowest_factor", record->straggler->factor);
     }
     add_heads(fields, "train", &state->window);
     if (record->norms) {
-        add(fields, "train", "param_norm", record->norms->model.param);
-        add(fields, "train", "zero_gradients", record->norms->model.zeros);
+        add_field(fields, "train", "param_norm", record->norms->model.param);
+        add_field(fields, "train", "zero_gradients", record->norms->model.zeros);
     }
 }
 
@@ -89,12 +89,12 @@ static void add_valid(Fields *fields, const ValidRecord *record)
     const LossSums *sums = record->sums;
     fields->group = record->name ? g_strdup_printf("valid/%s", record->name) : g_strdup("valid");
     add_whole(fields, "target_tokens", (int64_t)sums->head[loss_sums_main(sums)].weight);
-    add(fields, fields->group, "loss", loss_sums_total(sums));
-    add(fields, fields->group, "perplexity", record_perplexity(sums));
-    add(fields, fields->group, "accuracy", record_accuracy(sums));
-    add(fields, fields->group, "bits_per_byte", record->bits_per_byte);
+    add_field(fields, fields->group, "loss", loss_sums_total(sums));
+    add_field(fields, fields->group, "perplexity", record_perplexity(sums));
+    add_field(fields, fields->group, "accuracy", record_accuracy(sums));
+    add_field(fields, fields->group, "bits_per_byte", record->bits_per_byte);
     add_heads(fields, fields->group, sums);
-    add(fields, NULL, "seconds", record->seconds);
+    add_field(fields, NULL, "seconds", record->seconds);
 }
 
 static void add_scores(Fields *fields, const ScoreRecord *record)
@@ -103,9 +103,9 @@ static void add_scores(Fields *fields, const ScoreRecord *record)
     add_whole(fields, "examples", record->examples);
     for (guint i = 0; i < record->scores->len; i++) {
         const Metric *metric = &g_array_index(record->scores, Metric, i);
-        add(fields, fields->group, metric->name, metric->value);
+        add_field(fields, fields->group, metric->name, metric->value);
     }
-    add(fields, NULL, "seconds", record->seconds);
+    add_field(fields, NULL, "seconds", record->seconds);
 }
 
 Fields fields_of(const LogRecord *record)

@@ -29,7 +29,7 @@ HookOutput *hook_output_new(int log, int *write_end)
 }
 
 /* Writes to the log; if the disk is full, the rest is lost. */
-static void put(const HookOutput *output, const char *bytes, size_t n)
+static void put_output(const HookOutput *output, const char *bytes, size_t n)
 {
     while (n > 0) {
         const ssize_t written = write(output->log, bytes, n);
@@ -46,7 +46,7 @@ static void keep(HookOutput *output, const char *bytes, size_t n)
 {
     const int64_t room = HOOK_OUTPUT_BYTES - output->taken;
     const size_t first = room > 0 ? MIN((size_t)room, n) : 0;
-    put(output, bytes, first);
+    put_output(output, bytes, first);
     if (first < n && output->ring == NULL)
         output->ring = g_malloc(HOOK_OUTPUT_BYTES);
     for (size_t i = first; i < n; i++)
@@ -85,11 +85,11 @@ void hook_output_free(HookOutput *output)
                   before_wrap = MIN(kept, HOOK_OUTPUT_BYTES - start);
     if (rest > kept) {
         g_autofree char *line = g_strdup_printf("\n[%" PRId64 " bytes left out]\n", rest - kept);
-        put(output, line, strlen(line));
+        put_output(output, line, strlen(line));
     }
     if (kept > 0) {
-        put(output, output->ring + start, (size_t)before_wrap);
-        put(output, output->ring, (size_t)(kept - before_wrap));
+        put_output(output, output->ring + start, (size_t)before_wrap);
+        put_output(output, output->ring, (size_t)(kept - before_wrap));
     }
     if (output->read_end >= 0)
         close(output->read_end);

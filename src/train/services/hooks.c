@@ -104,7 +104,7 @@ static char **environment(const Hooks *hooks, const Call *call, const char *mark
 
 /* Starts `sh -c COMMAND` in a process group of its own, with no blocked signals and without this process's open files;
  * its output goes to the descriptor `output`. Returns an errno, 0 on success. */
-static int start(const Hooks *hooks, const Call *call, const char *mark, int output, pid_t *pid)
+static int start_hook(const Hooks *hooks, const Call *call, const char *mark, int output, pid_t *pid)
 {
     const char *command = command_of(hooks, call->kind);
     char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command, NULL };
@@ -182,7 +182,7 @@ static char *run_once(Hooks *hooks, const Call *call, double latest)
     char mark[MARK_BYTES];
     HookOutput *output = hook_output_new(log, &write_end);
     g_snprintf(mark, sizeof mark, "LOAM_HOOK_%d_%d", (int)getpid(), hooks->attempts++);
-    const int problem = start(hooks, call, mark, write_end, &pid);
+    const int problem = start_hook(hooks, call, mark, write_end, &pid);
     if (write_end >= 0)
         close(write_end);
     const bool in_time = problem || await(hooks, call->kind, pid, output, latest, &status);
@@ -254,7 +254,7 @@ static void run_call(Hooks *hooks, const Call *call)
 
 /* ---- the thread ---- */
 
-static void *work(void *context)
+static void *work_hooks(void *context)
 {
     Hooks *hooks = context;
     g_mutex_lock(&hooks->mutex);
@@ -292,7 +292,7 @@ static Hooks *hooks_open(const HooksConfig *config, const char *dir)
     g_queue_init(&hooks->calls);
     g_mutex_init(&hooks->mutex);
     g_cond_init(&hooks->changed);
-    hooks->thread = g_thread_new("hooks", work, hooks);
+    hooks->thread = g_thread_new("hooks", work_hooks, hooks);
     return hooks;
 }
 

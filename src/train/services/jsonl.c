@@ -27,7 +27,7 @@ struct Jsonl {
 
 /* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
  */
-static int64_t read_line(const char *line, size_t bytes, double *wall)
+static int64_t read_logged_line(const char *line, size_t bytes, double *wall)
 {
     json_t *object = metric_record(line, bytes);
     json_t *step = json_object_get(object, "step");
@@ -55,7 +55,7 @@ static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, IoFile *out, G
     *kept = (KeptLines){ 0 };
     while (written && (n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
         double wall = kept->wall;
-        int64_t step = read_line(line, (size_t)n, &wall);
+        int64_t step = read_logged_line(line, (size_t)n, &wall);
         kept->damaged += step < 0;
         whole = whole && step >= 0 && step <= last;
         kept->prefix += whole ? (off_t)n : 0;
@@ -134,7 +134,7 @@ void jsonl_close(Jsonl *jsonl)
 /* ---- a line ---- */
 
 /* Frees the object. */
-static void write_line(Jsonl *jsonl, json_t *object)
+static void write_json_line(Jsonl *jsonl, json_t *object)
 {
     GError *problem = NULL;
     g_autoptr(GString) line = g_string_new(NULL);
@@ -179,7 +179,7 @@ static void add_save(json_t *line, const SaveRecord *save)
     json_object_set_new(line, "stall_s", json_real(save->stall_s));
 }
 
-static void add_event(json_t *line, const EventRecord *event)
+static void add_event_fields(json_t *line, const EventRecord *event)
 {
     g_autofree char *text = g_utf8_make_valid(event->what, -1); /* it may contain a file name that is not UTF-8 */
     json_object_set_new(line, "what", json_string(text));
@@ -215,8 +215,8 @@ void jsonl_write(Jsonl *jsonl, const LogRecord *record)
     if (record->kind == RECORD_SAVE)
         add_save(line, &record->save);
     if (record->kind == RECORD_EVENT)
-        add_event(line, &record->event);
-    write_line(jsonl, line);
+        add_event_fields(line, &record->event);
+    write_json_line(jsonl, line);
 }
 
 /* ---- the service ---- */

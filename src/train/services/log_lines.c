@@ -65,7 +65,7 @@ static void log_lines_count(const Trainer *t)
     sums->norms += step->norm;
 }
 
-static void add_step(Window *window, const Trainer *t)
+static void add_to_window(Window *window, const Trainer *t)
 {
     const StepCost *cost = &t->step.cost;
     window->cost.data_s += cost->data_s;
@@ -81,7 +81,7 @@ static void add_step(Window *window, const Trainer *t)
 
 /* If no step of the window made an update, such as while the loss scale of fp16 falls, the loss is that of the last
  * step. */
-static void write_line(const Log *log, const Trainer *t)
+static void write_log_lines(const Log *log, const Trainer *t)
 {
     const Window *window = &log->window;
     const StepRecord *step = &t->step;
@@ -130,9 +130,9 @@ static Verdict log_lines_after_step(void *own, const Trainer *t, GError **error)
     (void)error;
     Log *log = own;
     const bool is_due = t->due & DUE_LOG;
-    add_step(&log->window, t);
+    add_to_window(&log->window, t);
     if (is_due || t->step.last)
-        write_line(log, t);
+        write_log_lines(log, t);
     if (!is_due)
         return VERDICT_GO_ON;
     begin_window(log, t);

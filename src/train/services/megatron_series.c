@@ -10,7 +10,7 @@ typedef struct Place {
     int64_t iteration, samples;
 } Place;
 
-static bool put(const Place *place, const char *name, double value, GError **error)
+static bool put_point(const Place *place, const char *name, double value, GError **error)
 {
     g_autofree char *by_samples = g_strconcat(name, EVENTS_BY_SAMPLES, NULL);
     return !isfinite(value) || (events_scalar(place->events, name, place->iteration, value, error) &&
@@ -47,7 +47,7 @@ bool megatron_series_train(IoFile *events, const TrainRecord *record, GError **e
                    { "params-norm", record->norms ? record->norms->model.param : (double)NAN },
                    { "iteration-time", record->step_s } };
     for (size_t i = 0; i < G_N_ELEMENTS(series); i++)
-        if (!put(&place, series[i].name, series[i].value, error))
+        if (!put_point(&place, series[i].name, series[i].value, error))
             return false;
     return put_timers(events, record, error);
 }
@@ -59,5 +59,5 @@ bool megatron_series_valid(IoFile *events, const ValidRecord *record, GError **e
     g_autofree char *name = record->name ? g_strdup_printf("lm-loss-validation/%s/lm loss validation", record->name)
                                          : g_strdup("lm loss validation"),
                     *perplexity = g_strconcat(name, " ppl", NULL);
-    return put(&place, name, loss, error) && put(&place, perplexity, megatron_perplexity(loss), error);
+    return put_point(&place, name, loss, error) && put_point(&place, perplexity, megatron_perplexity(loss), error);
 }

@@ -254,7 +254,7 @@ static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error
 /* ---- metrics ---- */
 
 /* The step of a line "TIME VALUE STEP"; -1 if the line has another form. */
-static int64_t step_of(const char *line)
+static int64_t mlflow_step(const char *line)
 {
     char *end;
     g_auto(GStrv) fields = g_strsplit(line, " ", 4);
@@ -274,7 +274,7 @@ static bool cut_metric(const char *path, int64_t last, GError **error)
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     g_autoptr(GString) kept = g_string_new(NULL);
     for (char **line = lines; line[0] && line[1]; line++) {
-        const int64_t step = step_of(*line);
+        const int64_t step = mlflow_step(*line);
         if (step >= 0 && step <= last)
             g_string_append_printf(kept, "%s\n", *line);
     }

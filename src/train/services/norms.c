@@ -29,7 +29,7 @@ static void name_layer(const ModelConfig *config, int layer, LayerNorms *norms)
                    decoder ? layer - n_enc : layer);
 }
 
-static void finish(LayerNorms *norms, const ParamSums *sums, double loss_scale)
+static void finish_norms(LayerNorms *norms, const ParamSums *sums, double loss_scale)
 {
     norms->param = sqrt(sums->weights);
     norms->gradient = sqrt(sums->gradients) / loss_scale;
@@ -49,12 +49,12 @@ Norms norms_measure(Model *model, Comm *ranks, double loss_scale)
     ParamSums all = { 0 };
     for (int i = 0; i < n; i++) {
         name_layer(config, i, &norms.layers[i]);
-        finish(&norms.layers[i], &sums[i], loss_scale);
+        finish_norms(&norms.layers[i], &sums[i], loss_scale);
         all.weights += sums[i].weights;
         all.gradients += sums[i].gradients;
         all.zeros += sums[i].zeros;
     }
-    finish(&norms.model, &all, loss_scale);
+    finish_norms(&norms.model, &all, loss_scale);
     return norms;
 }
 

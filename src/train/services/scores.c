@@ -76,7 +76,7 @@ static bool add_own(Scores *scores, const Trainer *t, GError **error)
 }
 
 /* Adds the task of a held-out set, if the set is a complete dataset that was made from a task. */
-static bool add_set(Scores *scores, const Trainer *t, const HeldoutSet *set, GError **error)
+static bool add_scored_set(Scores *scores, const Trainer *t, const HeldoutSet *set, GError **error)
 {
     double shares[SPLIT_PARTS];
     int part;
@@ -103,7 +103,7 @@ static bool add_tasks(Scores *scores, const Trainer *t, GError **error)
     if (task_is_set(&t->config.task))
         return add_own(scores, t, error);
     for (guint i = 0; i < t->valid->len; i++)
-        if (!add_set(scores, t, t->valid->pdata[i], error))
+        if (!add_scored_set(scores, t, t->valid->pdata[i], error))
             return false;
     return scores->tasks->len > 0 || best_is_loss(t) ||
            fail_user(error,
@@ -163,7 +163,7 @@ static bool do_without(const Trainer *t, const char *reason, GError **error)
     return true;
 }
 
-static void report(const ScoredTask *scored, const char *path)
+static void report_task_scores(const ScoredTask *scored, const char *path)
 {
     int64_t n = task_eval_count(scored->eval), all = task_eval_total(scored->eval);
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
@@ -189,7 +189,7 @@ static bool open_examples(const Trainer *t, ScoredTask *scored, const TaskFile *
     g_autoptr(GError) problem = NULL;
     scored->eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
     if (scored->eval) {
-        report(scored, file->path);
+        report_task_scores(scored, file->path);
         return task_eval_check(scored->eval, error) || fail_context(error, "task.scores: %s", file->path);
     }
     g_autofree char *reason =
@@ -205,7 +205,7 @@ static bool miss_examples(const Trainer *t, GError **error)
                      t->config.train.best);
 }
 
-static bool open_task(const Trainer *t, ScoredTask *scored, GError **error)
+static bool open_scored_task(const Trainer *t, ScoredTask *scored, GError **error)
 {
     TaskFile train, valid;
     if (!task_files(&scored->task, scored->config, &train, &valid, error))
@@ -225,7 +225,7 @@ static bool open_tasks(Scores *scores, const Trainer *t, GError **error)
         return false;
     for (guint i = scores->tasks->len; i > 0; i--) {
         ScoredTask *scored = scored_at(scores, i - 1);
-        if (left && !open_task(t, scored, error))
+        if (left && !open_scored_task(t, scored, error))
             return false;
         if (scored->eval == NULL)
             g_ptr_array_remove_index(scores->tasks, i - 1);

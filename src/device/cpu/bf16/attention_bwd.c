@@ -41,7 +41,7 @@ static int64_t dbias_numbers(int64_t tq, int64_t tk)
     return (tq + tk + 3 * PANEL) / SIDE * SIDE;
 }
 
-static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t *used)
+static Scratch scratch_bwd(char *memory, const AttnSpec *spec, int64_t size, size_t *used)
 {
     KeyPanels kp = bf16_key_panels(spec, TILE_PANELS);
     int64_t steps = steps_of(size), keys = panels_of_keys(kp, spec->max_k);
@@ -78,7 +78,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
 size_t bf16_attention_bwd_bytes(const AttnSpec *spec, int64_t size)
 {
     size_t used;
-    (void)lay_out(NULL, spec, size, &used);
+    (void)scratch_bwd(NULL, spec, size, &used);
     return used;
 }
 
@@ -136,14 +136,14 @@ static inline __attribute__((always_inline)) Pair half_row(const Backward *b, co
     return pair;
 }
 
-/* Two rows of bf16 as 16 pairs each of a step of a right panel. Pair x of the step is key key_of(x) of the panel. */
+/* Two rows of bf16 as 16 pairs each of a step of a right panel. Pair x of the step is key key_at(x) of the panel. */
 static inline void store_pairs(uint16_t *to, int pair, __m512i even, __m512i odd)
 {
     _mm512_store_si512(to + pair * STEP, _mm512_unpacklo_epi16(even, odd));
     _mm512_store_si512(to + BLOCK + pair * STEP, _mm512_unpackhi_epi16(even, odd));
 }
 
-static int key_of(int x)
+static int key_at(int x)
 {
     return x % SIDE / 4 * 8 + x / SIDE * 4 + x % 4;
 }
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) void fill_patch(const Backward *b, 
     }
 }
 
-static void fill(const Backward *b, const Patch *patch, bool whole)
+static void fill_key_patch(const Backward *b, const Patch *patch, bool whole)
 {
     bool drops = b->hb->head.drop->rate > 0;
     if (!whole)
@@ -231,7 +231,7 @@ static void patch_bwd(const Backward *b, const RowPanel *rp, Group group, int64_
     bool whole = find_lanes(b, &patch, rp, min_i64(group.n - k * PANEL, PANEL));
     bf16_product(s->scores, rp->queries, s->keys + panel, b->steps, false);
     bf16_product(s->dp, rp->douts, s->values + panel, b->steps, false);
-    fill(b, &patch, whole);
+    fill_key_patch(b, &patch, whole);
 }
 
 /* Whether any query of the panel attends to any of the PANEL keys from `key` on. The panels of queries, and of keys,
@@ -395,7 +395,7 @@ static void write_transposed(Tensor t, const float *sums, int64_t key, int64_t n
     bf16_transpose(step + BLOCK);
     __mmask32 lanes = lanes_within((Range){ 0, t.d[1] }, channel);
     for (int x = 0; x < PANEL; x++) {
-        int own = key_of(key_of(x));
+        int own = key_at(key_at(x));
         if (own < n)
             _mm512_mask_storeu_epi16((uint16_t *)t.p + (key + own) * t.ld + channel, lanes,
                                      _mm512_load_si512(step + x * STEP));
@@ -449,7 +449,7 @@ void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, boo
 {
     size_t used;
     const Head *head = &hb->head;
-    Scratch s = lay_out(memory, head->spec, head->size, &used);
+    Scratch s = scratch_bwd(memory, head->spec, head->size, &used);
     KeyPanels kp = bf16_key_panels(head->spec, TILE_PANELS);
     Backward b = { .hb = hb,
                    .scratch = &s,

@@ -20,7 +20,7 @@ typedef struct Scratch {
     KeyRange *runs;
 } Scratch;
 
-static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t *used)
+static Scratch scratch_fwd(char *memory, const AttnSpec *spec, int64_t size, size_t *used)
 {
     int64_t steps = steps_of(size), keys = panels_of_keys(bf16_key_panels(spec, 1), spec->max_k);
     int64_t tile = bf16_key_panels(spec, TILE_PANELS).tile;
@@ -41,7 +41,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
 size_t bf16_attention_fwd_bytes(const AttnSpec *spec, int64_t size)
 {
     size_t used;
-    (void)lay_out(NULL, spec, size, &used);
+    (void)scratch_fwd(NULL, spec, size, &used);
     return used;
 }
 
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) __m512 row_max(const Row *row, Rang
 
 /* Computes the factors e^(score - max) of columns [column, column + PANEL); returns total + their sum. */
 static inline __attribute__((always_inline)) __m512
-exponentials(__m512 total, const Row *row, __m512 max, int64_t column, uint32_t lanes, bool biased, bool drops)
+exponentials_512(__m512 total, const Row *row, __m512 max, int64_t column, uint32_t lanes, bool biased, bool drops)
 {
     __m512 a = exp2_f32(_mm512_sub_ps(exponent(row, column, 0, biased), max));
     __m512 b = exp2_f32(_mm512_sub_ps(exponent(row, column, 1, biased), max));
@@ -120,9 +120,9 @@ static inline __attribute__((always_inline)) __m512 row_exponentials(__m512 tota
 {
     for (int64_t c = columns.begin / PANEL * PANEL; c < columns.end; c += PANEL) {
         if (c >= columns.begin && c + PANEL <= columns.end)
-            total = exponentials(total, row, max, c, ~0u, biased, drops);
+            total = exponentials_512(total, row, max, c, ~0u, biased, drops);
         else
-            total = exponentials(total, row, max, c, lanes_within(columns, c), biased, drops);
+            total = exponentials_512(total, row, max, c, lanes_within(columns, c), biased, drops);
     }
     return total;
 }
@@ -305,7 +305,7 @@ static int64_t group_fwd(const Forward *f, Tensor o, float *lse, int64_t first)
 void bf16_attention_fwd(Tensor o, float *lse, const Head *head, void *memory)
 {
     size_t used;
-    Scratch s = lay_out(memory, head->spec, head->size, &used);
+    Scratch s = scratch_fwd(memory, head->spec, head->size, &used);
     KeyPanels kp = bf16_key_panels(head->spec, TILE_PANELS);
     Forward f = { .head = head,
                   .scratch = &s,

@@ -139,7 +139,7 @@ static Left panel_at(const FewRows *p, int64_t i)
 }
 
 /* The work of one thread: multiplies its share of the panels of w. */
-static void multiply(const FewRows *p)
+static void multiply_panels(const FewRows *p)
 {
     float out[(MOST_ROWS + PANEL - 1) / PANEL * PANEL * PANEL] __attribute__((aligned(64)));
     Range mine = share(p->panels, 1);
@@ -173,6 +173,6 @@ bool bf16_few_rows(Device *dev, Output to, Tensor bias, Tensor x, Tensor w, int 
     p.packed_x = p.last + panel;
     bf16_pack(p.packed_x, (Source){ x.p, x.ld, x.d[0], p.w.depth, false, false }, 0, panels_of_x, RIGHT);
 #pragma omp parallel num_threads(team)
-    multiply(&p);
+    multiply_panels(&p);
     return true;
 }

@@ -101,7 +101,7 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
     } while (step < steps);
 }
 
-static Range share_of(Range range)
+static Range gemm_share(Range range)
 {
     Range part = share(range.end - range.begin, 1);
     return (Range){ range.begin + part.begin, range.begin + part.end };
@@ -119,7 +119,7 @@ static int64_t groups_of(const Product *p, int64_t n)
 static void multiply_rows(const Product *p, const Part *part)
 {
     Source a = block_of(p->a, part->steps), b = block_of(p->b, part->steps);
-    Range packs = share_of(part->cols);
+    Range packs = gemm_share(part->cols);
     int64_t rows = part->rows.end - part->rows.begin, cols = part->cols.end - part->cols.begin;
     int64_t panel = panel_size(part), groups = groups_of(p, rows);
     uint16_t *packed = p->left + omp_get_thread_num() * p->group * panel;
@@ -142,7 +142,7 @@ static void multiply_rows(const Product *p, const Part *part)
  * time. */
 static void multiply_cols(const Product *p, const Part *part)
 {
-    Range packs = share_of(part->rows);
+    Range packs = gemm_share(part->rows);
     int64_t panel = panel_size(part);
     uint16_t *packed = p->right + omp_get_thread_num() * panel;
     pool_fill(p->pool, part->cols.end);
@@ -156,7 +156,7 @@ static void multiply_cols(const Product *p, const Part *part)
 }
 
 /* The work of one thread. */
-static void multiply(const Product *p)
+static void multiply_blocks(const Product *p)
 {
     bf16_enter();
     for (int64_t row = 0; row < p->rows; row += p->most_rows)
@@ -182,7 +182,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 }
 
 /* Decides how many panels and steps are processed at a time, and allocates memory for them. */
-static void plan(Product *p, Device *dev, int team, Tensor bias)
+static void plan_gemm(Product *p, Device *dev, int team, Tensor bias)
 {
     bool near = p->steps > BLOCK_STEPS && p->cols * NEAR_STEPS * STEP_BYTES <= NEAR_BYTES;
     p->block = equal_part(p->steps, near ? NEAR_STEPS : BLOCK_STEPS);
@@ -226,9 +226,9 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, 
                   .steps = steps_of(depth) };
     Pool pool;
     p.pool = &pool;
-    plan(&p, dev, team, bias);
+    plan_gemm(&p, dev, team, bias);
 #pragma omp parallel num_threads(team)
-    multiply(&p);
+    multiply_blocks(&p);
 }
 
 const Bf16Products bf16_products = { .gemm = bf16_gemm,

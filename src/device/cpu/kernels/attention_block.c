@@ -8,7 +8,8 @@ static size_t floats(int64_t n)
     return align64((size_t)n * sizeof(float));
 }
 
-static Scratch lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward, size_t *used)
+static Scratch scratch_block(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward,
+                             size_t *used)
 {
     int64_t rows = attn_max_rows(spec, attn_tiling), keys = min_i64(TILE_KEYS, spec->max_k);
     size_t tile = floats(rows * (keys + 3)), sums = backward ? floats(spec->max_k * size) : 0;
@@ -29,14 +30,14 @@ static Scratch lay_out(const Device *dev, char *memory, const AttnSpec *spec, in
 size_t attn_scratch_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
 {
     size_t used;
-    (void)lay_out(dev, NULL, spec, size, backward, &used);
+    (void)scratch_block(dev, NULL, spec, size, backward, &used);
     return used;
 }
 
 Scratch attn_scratch_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward)
 {
     size_t used;
-    return lay_out(dev, memory, spec, size, backward, &used);
+    return scratch_block(dev, memory, spec, size, backward, &used);
 }
 
 int64_t attn_tile_ld(const Head *head)

@@ -112,7 +112,7 @@ static int64_t block_before(const Head *head, int64_t end)
 /* Processes the blocks of queries from last to first: without a window or a layout the last queries attend to every
  * key, so the first block can write dk and dv of all keys and the others add to them. first_head: true if no head has
  * been added to scratch->dk and dv yet. */
-static void head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, bool first_head)
+static void attention_head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, bool first_head)
 {
     const Head *head = &hb->head;
     bool empty = head->tq == 0 || head->tk == 0;
@@ -194,7 +194,7 @@ static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, c
             memory->bf16->attention_bwd(&hb, head_rows(t->dk, first, n, kv_head, size),
                                         head_rows(t->dv, first, n, kv_head, size), g == 0, g == group - 1, rest);
         else
-            head_bwd(dev, &hb, &scratch, g == 0);
+            attention_head_bwd(dev, &hb, &scratch, g == 0);
     }
     if (!memory->bf16)
         write_keys(t, s, kv_head, scratch.dk, scratch.dv);

@@ -23,7 +23,7 @@ static float biased_max(float *scores, const float *bias, int64_t n)
     return max;
 }
 
-static float exponentials(float *scores, float max, int64_t n)
+static float exponentials_row(float *scores, float max, int64_t n)
 {
     float total = 0;
 #pragma omp simd reduction(+ : total)
@@ -55,7 +55,7 @@ static float softmax_row(float *row, const Head *head, Block tile, int64_t i, So
     }
     for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
-        total += exponentials(row + run->column + seen.begin, max, seen.end - seen.begin);
+        total += exponentials_row(row + run->column + seen.begin, max, seen.end - seen.begin);
     }
     float factor = softmax->max < max ? exp_f32(softmax->max - max) : 1;
     *softmax = (Softmax){ max, softmax->sum * factor + total };

@@ -4,7 +4,7 @@
 
 enum { CHUNK = 256 };
 
-static void *element(Tensor t, int64_t offset)
+static void *copied_element(Tensor t, int64_t offset)
 {
     return (char *)t.p + (size_t)offset * dtype_bytes(t.dtype);
 }
@@ -20,7 +20,7 @@ void KERNEL(fill)(Device *dev, Tensor x, double value)
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
     for (int64_t i = 0; i < runs.n; i++)
         for (int64_t first = 0, n = run_length(runs, i); first < n; first += CHUNK)
-            memcpy(element(x, run_row(runs, i) * x.ld + run_first(runs, i) + first), cast,
+            memcpy(copied_element(x, run_row(runs, i) * x.ld + run_first(runs, i) + first), cast,
                    (size_t)min_i64(CHUNK, n - first) * dtype_bytes(dtype));
 }
 
@@ -33,7 +33,7 @@ void KERNEL(copy)(Device *dev, Tensor y, Tensor x)
         if (row_knows(y) && row_knows(x))
             row_copy(y, row, x, row, first, run_length(runs, i));
         else
-            cast_numbers(element(y, row * y.ld + first), y.dtype, element(x, row * x.ld + first), x.dtype,
+            cast_numbers(copied_element(y, row * y.ld + first), y.dtype, copied_element(x, row * x.ld + first), x.dtype,
                          run_length(runs, i));
     }
 }

@@ -11,24 +11,24 @@ typedef struct Scratch {
 } Scratch;
 
 /* Takes the next n numbers of a thread's scratch memory. */
-static float *take(char *memory, size_t *used, int64_t n)
+static float *take_floats(char *memory, size_t *used, int64_t n)
 {
     return attn_take(memory, used, (size_t)n * sizeof(float));
 }
 
-static size_t lay_out(Scratch *scratch, char *memory, const AttnSpec *spec, int64_t size)
+static size_t scratch_distance(Scratch *scratch, char *memory, const AttnSpec *spec, int64_t size)
 {
     size_t used = 0;
     int64_t queries = spec->max_q * size, keys = spec->max_k * size;
-    scratch->scores = take(memory, &used, max_i64(spec->max_k, size));
-    scratch->mask = take(memory, &used, spec->max_k);
+    scratch->scores = take_floats(memory, &used, max_i64(spec->max_k, size));
+    scratch->mask = take_floats(memory, &used, spec->max_k);
     float **const of_queries[] = { &scratch->q, &scratch->dout, &scratch->o, &scratch->dq };
     float **const of_keys[] = { &scratch->k, &scratch->v, &scratch->dk, &scratch->dv };
     for (int i = 0; i < 4; i++) {
-        *of_queries[i] = take(memory, &used, queries);
-        *of_keys[i] = take(memory, &used, keys);
+        *of_queries[i] = take_floats(memory, &used, queries);
+        *of_keys[i] = take_floats(memory, &used, keys);
     }
-    scratch->dtable = take(memory, &used, tensor_count(spec->distance->table));
+    scratch->dtable = take_floats(memory, &used, tensor_count(spec->distance->table));
     return used;
 }
 
@@ -101,7 +101,7 @@ static void add_scaled(float *out, float factor, const float *x, int64_t n)
 }
 
 /* Replaces scores by e^(score - max); returns their sum. */
-static float exponentials(float *scores, Range seen, float *max)
+static float exponentials_seen(float *scores, Range seen, float *max)
 {
     float total = 0;
     *max = -INFINITY;
@@ -119,7 +119,7 @@ static void row_fwd(float *o, float *lse, const Scratch *scratch, const Head *he
 {
     float max;
     Range seen = row_scores(scratch, head, i);
-    float total = exponentials(scratch->scores, seen, &max);
+    float total = exponentials_seen(scratch->scores, seen, &max);
     row_mask(scratch->mask, head, i);
     memset(o, 0, (size_t)head->size * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++)
@@ -138,7 +138,7 @@ static ScratchPool pool_open(Device *dev, const AttnSpec *spec, int64_t size)
 {
     Scratch scratch;
     Tensor table = spec->distance->table;
-    size_t table_bytes = row_bytes(tensor_count(table)), bytes = lay_out(&scratch, NULL, spec, size);
+    size_t table_bytes = row_bytes(tensor_count(table)), bytes = scratch_distance(&scratch, NULL, spec, size);
     char *workspace = cpu_workspace(dev, table_bytes + (size_t)dev->threads * bytes);
     widen_rows((float *)workspace, table);
     return (ScratchPool){ workspace + table_bytes, (float *)workspace, bytes };
@@ -147,7 +147,7 @@ static ScratchPool pool_open(Device *dev, const AttnSpec *spec, int64_t size)
 static Scratch scratch_of(const ScratchPool *pool, int thread, const AttnSpec *spec, int64_t size)
 {
     Scratch scratch = { .table = pool->table };
-    lay_out(&scratch, pool->memory + (size_t)thread * pool->bytes, spec, size);
+    scratch_distance(&scratch, pool->memory + (size_t)thread * pool->bytes, spec, size);
     return scratch;
 }
 
@@ -204,7 +204,7 @@ static void row_bwd(const HeadBwd *hb, const Scratch *scratch, int64_t i)
 }
 
 /* Computes the gradients of one query head; adds to dk and dv. */
-static void head_bwd(const HeadBwd *hb, const Scratch *scratch)
+static void distance_head_bwd(const HeadBwd *hb, const Scratch *scratch)
 {
     int64_t tq = hb->head.tq, size = hb->head.size;
     widen_head(scratch, &hb->head);
@@ -253,7 +253,7 @@ void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors)
         memset(scratch.dv, 0, sums_bytes);
         for (int32_t g = 0; g < group; g++) {
             HeadBwd hb = head_bwd_of(tensors, s, kv_head * group + g, NULL);
-            head_bwd(&hb, &scratch);
+            distance_head_bwd(&hb, &scratch);
         }
         write_keys(tensors, s, kv_head, scratch.dk, scratch.dv);
     }

@@ -171,7 +171,7 @@ static inline Slope slope_of(Activation act, float x)
     return (Slope){ x > 0.0f ? x : 0.0f, 1.0f, x > 0.0f ? 1.0f : 0.0f };
 }
 
-static inline float value_of(Activation act, float x)
+static inline float activation_value(Activation act, float x)
 {
     Slope at = slope_of(act, x);
     return at.base * at.factor;
@@ -191,7 +191,7 @@ static inline float value_of(Activation act, float x)
 
 static void fwd_chunk(float *a, const float *h, const float *gate, const float *mask, int64_t n, Activation act)
 {
-#define LOOP(kind) SIMD for (int64_t c = 0; c < n; c++) a[c] = value_of(kind, h[c]) * gate[c] * mask[c]
+#define LOOP(kind) SIMD for (int64_t c = 0; c < n; c++) a[c] = activation_value(kind, h[c]) * gate[c] * mask[c]
     EACH_ACTIVATION(act)
 #undef LOOP
 }

@@ -1,7 +1,7 @@
 /* gather.c: rows of a table by index, read, written and added to. */
 #include "device/cpu/kernels/rows.h"
 
-static void check_ids(Tensor ids, int64_t rows)
+static void check_gathered(Tensor ids, int64_t rows)
 {
     const int32_t *id = ids.p;
     for (int64_t i = 0; i < ids.d[0]; i++)
@@ -12,7 +12,7 @@ static void check_ids(Tensor ids, int64_t rows)
 void KERNEL(gather)(Device *dev, Tensor y, Tensor table, Tensor ids)
 {
     const int32_t *id = ids.p;
-    check_ids(ids, table.d[0]);
+    check_gathered(ids, table.d[0]);
 #pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
     for (int64_t i = 0; i < y.d[0]; i++)
         row_copy(y, i, table, id[i], 0, y.d[1]);
@@ -58,7 +58,7 @@ static void add_tokens(Tensor dtable, int64_t id, Tensor dy, const int32_t *next
 void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
 {
     const int32_t *id = ids.p;
-    check_ids(ids, dtable.d[0]);
+    check_gathered(ids, dtable.d[0]);
     if (beta == 0.0f)
         KERNEL(fill)(dev, dtable, 0);
     else if (beta != 1.0f)
@@ -76,7 +76,7 @@ void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, floa
 void KERNEL(scatter)(Device *dev, Tensor y, Tensor x, Tensor rows)
 {
     const int32_t *to = rows.p;
-    check_ids(rows, y.d[0]);
+    check_gathered(rows, y.d[0]);
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         row_copy(y, to[i], x, i, 0, x.d[1]);

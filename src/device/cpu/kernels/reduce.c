@@ -3,7 +3,7 @@
 
 enum { CHUNK = 256 };
 
-ONE_LOOP static void add_row(double *sum, const float *x, int64_t n)
+ONE_LOOP static void add_to_sums(double *sum, const float *x, int64_t n)
 {
     SIMD for (int64_t c = 0; c < n; c++) sum[c] += (double)x[c];
 }
@@ -29,7 +29,7 @@ static void add_rows(double *sum, Tensor x, Range cols, int64_t step)
             for (int64_t k = more; k < step; k++)
                 rows[k] = memset(buffer[k], 0, (size_t)n * sizeof(float));
             if (step == 1)
-                add_row(part, rows[0], n);
+                add_to_sums(part, rows[0], n);
             else
                 add_sum(part, rows[0], rows[1], rows[2], rows[3], n);
         }

@@ -49,7 +49,7 @@ struct AdamW {
     }
 };
 
-void run(Device *dev, const Update *updates, int n)
+void run_adamw(Device *dev, const Update *updates, int n)
 {
     Jobs<AdamW> jobs = no_jobs<AdamW>();
     for (const Update *u = updates; u < updates + n; u++) {
@@ -72,5 +72,5 @@ void gpu_adamw(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor
     update.squares = squares;
     update.adamw = *spec;
     update.scalars = scalars;
-    group_add(dev, GROUP_ADAMW, run, update);
+    group_add(dev, GROUP_ADAMW, run_adamw, update);
 }

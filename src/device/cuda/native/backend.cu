@@ -70,7 +70,7 @@ static __global__ void probe_kernel(unsigned *at)
 }
 
 /* Whether an environment variable does not turn off what it names: tests and measurements compare the two. */
-static bool is_wanted(const char *variable)
+static bool is_switched_on(const char *variable)
 {
     const char *asked = getenv(variable);
     return !asked || strcmp(asked, "0") != 0;
@@ -90,8 +90,8 @@ static cudaError_t probe(Gpu *gpu)
         answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
     if (answer == cudaSuccess)
         answer = cudaStreamSynchronize(gpu->stream);
-    gpu->begins_early = seen == PROBE + 1 && is_wanted("LOAM_BEGIN_EARLY");
-    gpu->takes_graphs = is_wanted("LOAM_CUDA_GRAPHS");
+    gpu->begins_early = seen == PROBE + 1 && is_switched_on("LOAM_BEGIN_EARLY");
+    gpu->takes_graphs = is_switched_on("LOAM_CUDA_GRAPHS");
     return answer != cudaSuccess || seen == PROBE || seen == PROBE + 1 ? answer : cudaErrorUnknown;
 }
 

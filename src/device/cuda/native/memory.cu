@@ -8,7 +8,7 @@ extern "C" {
 
 #include <stdlib.h>
 
-static size_t rounded(size_t bytes)
+static size_t rounded_bytes(size_t bytes)
 {
     return ((bytes ? bytes : 1) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
 }
@@ -27,7 +27,7 @@ static void *allocate(size_t bytes, const char *what)
 }
 
 /* The first gap that is large enough; NULL if there is none. */
-static void *cut(Reservation *reserved, size_t bytes)
+static void *cut_gap(Reservation *reserved, size_t bytes)
 {
     size_t at = 0;
     int i = 0;
@@ -52,9 +52,9 @@ static void set_scratch_apart(Gpu *gpu, size_t bytes)
     if (gpu->reserved.memory == NULL || bytes <= gpu->scratch_bytes)
         return;
     gpu_answer(cudaFree(gpu->scratch), "scratch memory");
-    gpu->scratch = cut(&gpu->reserved, rounded(bytes));
+    gpu->scratch = cut_gap(&gpu->reserved, rounded_bytes(bytes));
     CHECK(gpu->scratch != NULL, "%zu bytes of scratch memory in a reservation of %zu", bytes, gpu->reserved.bytes);
-    gpu->scratch_bytes = rounded(bytes);
+    gpu->scratch_bytes = rounded_bytes(bytes);
     gpu->scratch_reserved = true;
 }
 
@@ -65,8 +65,8 @@ bool native_reserve(Device *dev, size_t bytes)
     if (reserved->n_cuts > 0)
         return true;
     gpu_answer(cudaFree(reserved->memory), "freeing memory");
-    reserved->memory = (char *)allocate(rounded(bytes), "the memory of a run");
-    reserved->bytes = reserved->memory ? rounded(bytes) : 0;
+    reserved->memory = (char *)allocate(rounded_bytes(bytes), "the memory of a run");
+    reserved->bytes = reserved->memory ? rounded_bytes(bytes) : 0;
     set_scratch_apart(gpu_of(dev), dev->gpu.scratch);
     return reserved->memory != NULL;
 }
@@ -94,8 +94,8 @@ static bool give_back(Reservation *reserved, const char *p)
 void *native_alloc(Device *dev, size_t bytes)
 {
     gpu_enter(dev);
-    void *p = cut(&gpu_of(dev)->reserved, rounded(bytes));
-    return p ? p : allocate(rounded(bytes), "memory");
+    void *p = cut_gap(&gpu_of(dev)->reserved, rounded_bytes(bytes));
+    return p ? p : allocate(rounded_bytes(bytes), "memory");
 }
 
 /* A freed block of the reservation may be reused at once: all work that is queued later, in any queue, starts after all

@@ -106,7 +106,7 @@ void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
 /* ---- transfers ---- */
 
 /* The next `bytes` bytes of pinned memory, or as many as there are; the next cut begins at a multiple of 64. */
-static char *cut(Pinned *pinned, size_t *bytes)
+static char *cut_pinned(Pinned *pinned, size_t *bytes)
 {
     char *p = pinned->memory + pinned->used;
     *bytes = *bytes < PINNED_BYTES - pinned->used ? *bytes : PINNED_BYTES - pinned->used;
@@ -128,7 +128,7 @@ void native_upload(Device *dev, void *to, const void *from, size_t bytes)
             pinned->used = 0;
         }
         n = bytes - at;
-        char *there = cut(pinned, &n);
+        char *there = cut_pinned(pinned, &n);
         memcpy(there, (const char *)from + at, n);
         gpu_answer(cudaMemcpyAsync((char *)to + at, there, n, cudaMemcpyHostToDevice, gpu->stream), "an upload");
         gpu_answer(cudaEventRecord(pinned->sent, gpu->stream), "an upload");
@@ -145,7 +145,7 @@ void native_download(Device *dev, void *to, const void *from, size_t bytes)
             wait_for(gpu, record(gpu));
         n = bytes - at;
         size_t landed = gpu->landing.used;
-        char *there = cut(&gpu->landing, &n);
+        char *there = cut_pinned(&gpu->landing, &n);
         gpu_answer(cudaMemcpyAsync(there, (const char *)from + at, n, cudaMemcpyDeviceToHost, gpu->stream),
                    "a download");
         gpu->arrivals[gpu->n_arrivals++] = { (char *)to + at, landed, n, gpu->recorded };

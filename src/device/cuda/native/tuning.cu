@@ -72,7 +72,7 @@ static float time_of(Gpu *gpu, const Plan *plan, const Product &call, const cubl
     return time;
 }
 
-static bool is_wanted(void)
+static bool is_tuning_wanted(void)
 {
     static const char *const asked = getenv("LOAM_TIME_PRODUCTS");
     return asked == NULL || strcmp(asked, "0") != 0;
@@ -97,7 +97,7 @@ void tuning_choose(Gpu *gpu, Plan *plan, const Product &call, Tensor y)
     if (gpu->captures) /* timing waits */
         return;
     plan->writes++;
-    if (!is_due(plan) || gpu->n_timed == MOST_TIMED || !is_wanted() || !is_worth_it(plan->key))
+    if (!is_due(plan) || gpu->n_timed == MOST_TIMED || !is_tuning_wanted() || !is_worth_it(plan->key))
         return;
     float shortest = time_of(gpu, plan, call, &plan->how);
     Result first, other;

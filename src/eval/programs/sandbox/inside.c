@@ -24,7 +24,7 @@
 /* Descriptors of the child; the standard streams are 0 to 2, all others of the parent are closed. */
 enum { REPORT = 3, PARENT = 4, N_DESCRIPTORS = 5 };
 
-static char *append(char *out, const char *end, const char *text)
+static char *append_path(char *out, const char *end, const char *text)
 {
     while (*text && out < end)
         *out++ = *text++;
@@ -45,7 +45,7 @@ static void must(bool done, const char *doing, const char *what)
     const char *end = report.step + sizeof report.step - 1;
     if (done)
         return;
-    append(append(report.step, end, doing), end, what);
+    append_path(append_path(report.step, end, doing), end, what);
     write_report(&report);
     _exit(0);
 }
@@ -138,7 +138,7 @@ static void copy_mounts(const Inside *inside, int trees[SANDBOX_MAX_SHOWN])
     }
 }
 
-static void show(const Shown *shown, int tree)
+static void show_tree(const Shown *shown, int tree)
 {
     int file;
     make_folders(shown->path, shown->folder);
@@ -162,7 +162,7 @@ static void make_root(const Inside *inside, const int trees[SANDBOX_MAX_SHOWN])
     must(syscall(SYS_pivot_root, ".", "old") == 0 && chdir("/") == 0, "changing the root", "");
     must(umount2("/old", MNT_DETACH) == 0 && rmdir("/old") == 0, "leaving the old root", "");
     for (int i = 0; i < inside->n_shown; i++)
-        show(&inside->shown[i], trees[i]);
+        show_tree(&inside->shown[i], trees[i]);
     must(mkdir(SANDBOX_FOLDER, 0700) == 0, "making ", SANDBOX_FOLDER);
     must(mount("tmpfs", SANDBOX_FOLDER, "tmpfs", MS_NOSUID | MS_NODEV, inside->folder_options) == 0, "mounting ",
          SANDBOX_FOLDER);
@@ -172,7 +172,7 @@ static void make_root(const Inside *inside, const int trees[SANDBOX_MAX_SHOWN])
     must(chdir(SANDBOX_FOLDER) == 0, "entering ", SANDBOX_FOLDER);
 }
 
-static void write_files(const SandboxJob *job)
+static void write_job_files(const SandboxJob *job)
 {
     for (size_t i = 0; i < job->n_files; i++) {
         const SandboxFile *file = &job->files[i];
@@ -261,7 +261,7 @@ _Noreturn void sandbox_inside(const Inside *inside)
     follow_parent();
     prctl(PR_SET_DUMPABLE, 0);
     must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "adopting processes", "");
-    write_files(inside->job);
+    write_job_files(inside->job);
     const pid_t program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     must(program >= 0, "making a process", "");
     if (program == 0)

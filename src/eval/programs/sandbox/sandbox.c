@@ -59,7 +59,7 @@ static bool is_shown(const Inside *inside, const char *path)
     return false;
 }
 
-static void show(Inside *inside, const char *path)
+static void show_path(Inside *inside, const char *path)
 {
     struct stat found;
     if (inside->n_shown == SANDBOX_MAX_SHOWN || is_shown(inside, path) || lstat(path, &found) != 0)
@@ -86,12 +86,12 @@ static void show_all(Inside *inside, const char *const *more)
                                          "/dev/zero",
                                          "/dev/urandom" };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
-        show(inside, paths[i]);
+        show_path(inside, paths[i]);
     for (; more && *more; more++) {
         char *resolved = realpath(*more, NULL); /* if a folder is a symbolic link, its target is shown too */
-        show(inside, *more);
+        show_path(inside, *more);
         if (resolved)
-            show(inside, resolved);
+            show_path(inside, resolved);
         free(resolved);
     }
 }
@@ -150,7 +150,7 @@ static bool open_pipes(Run *run, GError **error)
     return pipe2(run->go, O_CLOEXEC) == 0 || fail_errno(error, "making", "a pipe");
 }
 
-static bool prepare(Run *run, const SandboxJob *job, GError **error)
+static bool prepare_sandbox(Run *run, const SandboxJob *job, GError **error)
 {
     Inside *inside = &run->inside;
     inside->job = job;
@@ -172,7 +172,7 @@ static bool prepare(Run *run, const SandboxJob *job, GError **error)
     return true;
 }
 
-static void finish(Run *run)
+static void finish_sandbox(Run *run)
 {
     Inside *inside = &run->inside;
     for (int i = 0; i < inside->n_shown; i++) {
@@ -230,7 +230,7 @@ static bool fail_step(GError **error, const char *step, int problem, bool advise
     return fail_machine(error, "no sandbox: %s: %s%s", step, g_strerror(problem), advise ? ADVICE : "");
 }
 
-static bool start(Run *run, GError **error)
+static bool start_sandbox(Run *run, GError **error)
 {
     const bool unsafe = run->inside.job->unsafe;
     char ids;
@@ -301,7 +301,7 @@ static bool read_report(Run *run)
 }
 
 /* Reads the program's output until it ends or exceeds a limit. */
-static SandboxEnd watch(Run *run)
+static SandboxEnd watch_sandbox(Run *run)
 {
     const gint64 end = run->start + (gint64)(run->inside.job->limits.wall_s * G_USEC_PER_SEC);
     while (true) {
@@ -345,13 +345,13 @@ bool sandbox_run(SandboxResult *out, const SandboxJob *job, GError **error)
     for (int i = 0; i < N_READ; i++)
         run.reads[i] = run.writes[i] = -1;
     *out = (SandboxResult){ .out = g_string_new(NULL), .err = g_string_new(NULL) };
-    bool good = prepare(&run, job, error) && start(&run, error);
-    const SandboxEnd end = good ? watch(&run) : SANDBOX_EXITED;
+    bool good = prepare_sandbox(&run, job, error) && start_sandbox(&run, error);
+    const SandboxEnd end = good ? watch_sandbox(&run) : SANDBOX_EXITED;
     stop(&run);
     if (good && end == SANDBOX_EXITED)
         read_output(&run);
     good = good && take_result(&run, end, error);
-    finish(&run);
+    finish_sandbox(&run);
     if (!good)
         sandbox_result_clear(out);
     return good;
