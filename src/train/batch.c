@@ -15,18 +15,18 @@ static void set_batch(Trainer *t, int64_t samples)
 
 bool trainer_plan_batch(Trainer *t, GError **error)
 {
-    if (!config_batch_schedule(&t->config, !t->state->tokens_by_capacity, &t->plan.sizes, error))
+    if (!config_batch_schedule(&t->config, !t->state.tokens_by_capacity, &t->plan.sizes, error))
         return false;
     config_skip_ranges(&t->config, t->plan.skips, &t->plan.n_skips, NULL);
-    if (!batch_check_ranks(&t->plan.sizes, t->state->samples, t->state->tokens, comm_size(t->mesh.data), error))
+    if (!batch_check_ranks(&t->plan.sizes, t->state.samples, t->state.tokens, comm_size(t->mesh.data), error))
         return false;
-    set_batch(t, batch_at(&t->plan.sizes, t->state->samples, t->state->tokens));
+    set_batch(t, batch_at(&t->plan.sizes, t->state.samples, t->state.tokens));
     return true;
 }
 
 static void note(Trainer *t, const char *what)
 {
-    log_info("step %" PRId64 "  %s", t->state->attempts, what);
+    log_info("step %" PRId64 "  %s", t->state.attempts, what);
     services_event(t, what);
 }
 
@@ -34,7 +34,7 @@ static void note(Trainer *t, const char *what)
  * is none. */
 static int64_t skip_range(const Trainer *t, int64_t first)
 {
-    const int64_t batch = batch_at(&t->plan.sizes, first, t->state->tokens);
+    const int64_t batch = batch_at(&t->plan.sizes, first, t->state.tokens);
     for (int i = 0; i < t->plan.n_skips; i++)
         if (first < t->plan.skips[i].end && first + batch > t->plan.skips[i].first)
             return t->plan.skips[i].end;
@@ -43,7 +43,7 @@ static int64_t skip_range(const Trainer *t, int64_t first)
 
 int64_t trainer_next_sample(const Trainer *t)
 {
-    int64_t first = t->state->samples;
+    int64_t first = t->state.samples;
     for (int64_t end; (end = skip_range(t, first)) > first;)
         first = end;
     return first;
@@ -51,7 +51,7 @@ int64_t trainer_next_sample(const Trainer *t)
 
 static void skip_samples(Trainer *t)
 {
-    TrainState *state = t->state;
+    TrainState *state = &t->state;
     for (int64_t end; (end = skip_range(t, state->samples)) > state->samples;) {
         g_autofree char *what = g_strdup_printf("samples %" PRId64 " to %" PRId64 " are left out (train.skip_samples)",
                                                 state->samples, end - 1);
@@ -64,7 +64,7 @@ static void skip_samples(Trainer *t)
 void trainer_next_batch(Trainer *t)
 {
     skip_samples(t);
-    const int64_t next = batch_at(&t->plan.sizes, t->state->samples, t->state->tokens);
+    const int64_t next = batch_at(&t->plan.sizes, t->state.samples, t->state.tokens);
     if (next == t->batch.samples)
         return;
     g_autofree char *what = g_strdup_printf("the batch is %" PRId64 " samples from here on", next);

@@ -9,4 +9,4 @@ void end_note_finished(const Trainer *t);
 void end_note(const Trainer *t);
 /* A request to stop becomes a checkpoint, or else the error of one rank that of all; *problem then says what is saved,
  * and where a lost rank was last seen. */
-void end_early(const Trainer *t, GError **problem);
+void end_early(Trainer *t, GError **problem);

@@ -25,7 +25,7 @@ static bool save(Trainer *t, bool last, GError **error)
  * of ranks has failed, nothing can be saved; the message then says which checkpoint is kept. Returns false. */
 static bool fail_saved(Trainer *t, GError **error)
 {
-    const int64_t step = t->state->attempts;
+    const int64_t step = t->state.attempts;
     if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED))
         return false;
     t->together = mesh_check(&t->mesh, NULL);
@@ -120,13 +120,11 @@ static bool train_loop(Trainer *t, GError **error)
 /* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
 static bool run_training_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
-    TrainState state = { 0 };
     RunHold hold = { .lock = -1 };
     Trainer t = { .config = *config,
                   .shared = shared,
                   .start = { .trace = trace, .command_s = clock_seconds() },
                   .hold = &hold,
-                  .state = &state,
                   .services = services_new() };
     GError *problem = NULL;
     const MeshShape shape = config_mesh(config);

@@ -82,7 +82,7 @@ static void plan_length(Trainer *t, bool count_tokens)
         t->length.samples = samples;
     } else if (samples >= 0) {
         t->length.steps =
-            t->state->attempts + batch_steps(&t->plan.sizes, t->state->samples, samples, config_drops_rest(config));
+            t->state.attempts + batch_steps(&t->plan.sizes, t->state.samples, samples, config_drops_rest(config));
     }
 }
 
@@ -116,7 +116,7 @@ static void plan_schedule(Trainer *t, bool count_tokens)
 
 static bool plan_steps(Trainer *t, GError **error)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     const bool count_tokens = trainer_counts_tokens(t);
     if (!trainer_plan_batch(t, error))
         return false;
@@ -258,7 +258,7 @@ static void note_start(const Opening *opening)
 {
     const Trainer *t = opening->t;
     const MemoryPlan *memory = &opening->memory;
-    const int64_t step = t->state->attempts;
+    const int64_t step = t->state.attempts;
     g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
                     *device = compute_device_describe(t->dev, precision),
                     *what = step == 0 ? g_strdup_printf("starts on %s", g_get_host_name())
@@ -286,7 +286,7 @@ static ScheduleCounts before_last_update(ScheduleCounts now)
  * on. */
 static void note_rate(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     const double was = state->lr, peak = t->schedule.lr;
     if (state->updates < 1 || was < 0 || trainer_finished(t))
         return;

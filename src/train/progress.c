@@ -6,7 +6,7 @@
 
 bool trainer_out_of_patience(const Trainer *t)
 {
-    return t->config.train.patience > 0 && t->state->stale >= t->config.train.patience;
+    return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;
 }
 
 ScheduleCounts trainer_counts(const TrainState *state)
@@ -16,13 +16,13 @@ ScheduleCounts trainer_counts(const TrainState *state)
 
 EveryCounts trainer_every_counts(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     return (EveryCounts){ state->attempts, state->samples, state->tokens, t->step.samples_read, t->step.tokens };
 }
 
 bool trainer_counts_tokens(const Trainer *t)
 {
-    return !t->state->tokens_by_capacity;
+    return !t->state.tokens_by_capacity;
 }
 
 Every trainer_every(const Trainer *t, Amount amount)
@@ -41,29 +41,29 @@ bool trainer_finished(const Trainer *t)
     if (trainer_out_of_patience(t) || trainer_stops_here(t))
         return true;
     if (t->length.tokens > 0)
-        return (double)t->state->tokens >= t->length.tokens;
+        return (double)t->state.tokens >= t->length.tokens;
     if (t->length.samples > 0)
         return trainer_next_sample(t) >= t->length.samples;
     if (t->length.steps >= 0)
-        return t->state->attempts >= t->length.steps;
+        return t->state.attempts >= t->length.steps;
     return t->due & DUE_TIME_UP;
 }
 
 bool trainer_had_ended(const Trainer *t)
 {
-    return t->start.resumed && t->state->attempts == t->start.steps && trainer_finished(t);
+    return t->start.resumed && t->state.attempts == t->start.steps && trainer_finished(t);
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     return t->valid->len > 0 && state->evaluated != state->attempts &&
            (end || state->attempts == 0 || state->evaluation_left || t->due & DUE_EVAL);
 }
 
 double trainer_seconds_left(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     double elapsed = clock_seconds() - t->clock.started;
     if (t->length.tokens > 0)
         return elapsed / (double)(state->tokens - t->start.tokens) * MAX(t->length.tokens - (double)state->tokens, 0);
@@ -77,7 +77,7 @@ double trainer_seconds_left(const Trainer *t)
 
 int64_t trainer_about_steps(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     double all = (double)t->length.steps;
     if (t->length.tokens > 0)
         all = (double)state->attempts * t->length.tokens / (double)MAX(state->tokens, 1);
@@ -88,7 +88,7 @@ int64_t trainer_about_steps(const Trainer *t)
 
 double trainer_rate_scale(const Trainer *t)
 {
-    return pow(t->config.optim.plateau_factor, (double)t->state->drops);
+    return pow(t->config.optim.plateau_factor, (double)t->state.drops);
 }
 
 double trainer_sample_flops(const Trainer *t)

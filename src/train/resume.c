@@ -22,10 +22,10 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
 /* Sets the state of the loss scaler if the run trains in fp16 for the first time, or at a fixed scale. */
 static void start_loss_scale(Trainer *t)
 {
-    double scale = t->state->loss_scale.scale;
+    double scale = t->state.loss_scale.scale;
     bool goes_on = isfinite(scale) && scale > 0 && t->loss_scale.fixed == 0;
     if (t->config.train.precision == PRECISION_FP16 && !goes_on)
-        t->state->loss_scale = loss_scale_start(&t->loss_scale);
+        t->state.loss_scale = loss_scale_start(&t->loss_scale);
 }
 
 /* The weights of train.init, which are copied from that model unless it has the same parameters. */
@@ -55,7 +55,7 @@ static int64_t hash_run(const Trainer *t)
     json_auto_t *options = config_record(&t->config);
     g_autofree char *text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
     const char *tokenizer = tokenizer_hash(t->tok);
-    const uint64_t source = XXH3_64bits_withSeed(tokenizer, strlen(tokenizer), (uint64_t)t->state->data);
+    const uint64_t source = XXH3_64bits_withSeed(tokenizer, strlen(tokenizer), (uint64_t)t->state.data);
     return (int64_t)XXH3_64bits_withSeed(text, strlen(text), source);
 }
 
@@ -64,11 +64,11 @@ static bool init_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     g_autofree char *tokenizer = NULL;
-    *t->state = (TrainState){ .best_step = -1,
-                              .evaluated = -1,
-                              .data = loader_fingerprint(t->train),
-                              .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
-    t->state->run = hash_run(t);
+    t->state = (TrainState){ .best_step = -1,
+                             .evaluated = -1,
+                             .data = loader_fingerprint(t->train),
+                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    t->state.run = hash_run(t);
     start_loss_scale(t);
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*config->train.init == '\0')
@@ -87,7 +87,7 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
     if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
         return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
-    if (read && t->state->data != loader_fingerprint(t->train))
+    if (read && t->state.data != loader_fingerprint(t->train))
         return fail_user(error,
                          "%s was trained on other data than %s holds now: it is another dataset, or was made again; "
                          "restore the previous one, or choose another run.dir (train.init keeps the weights)",
@@ -105,8 +105,8 @@ static bool check_others(const Trainer *t, int64_t step, GError **error)
         TrainState other;
         const int64_t at = g_array_index(steps, int64_t, i);
         g_autofree char *folder = run_checkpoint_path(dir, at);
-        if (at != step && checkpoint_state(folder, &other, NULL) && other.run != 0 && t->state->run != 0 &&
-            other.run != t->state->run)
+        if (at != step && checkpoint_state(folder, &other, NULL) && other.run != 0 && t->state.run != 0 &&
+            other.run != t->state.run)
             return fail_user(error,
                              "%s holds checkpoints of two runs, with other options or other data at their start: those "
                              "of steps %" PRId64 " and %" PRId64 "; move those of one run away",
@@ -122,7 +122,7 @@ static bool load_own(Trainer *t, const char *folder, GError **error)
                                     .params = model_params(t->model),
                                     .optimizer = t->optimizer,
                                     .fp8 = model_fp8(t->model),
-                                    .state = t->state,
+                                    .state = &t->state,
                                     .roles = model_roles(t->model) };
     return checkpoint_load(folder, &checkpoint, error);
 }
@@ -177,9 +177,9 @@ static bool open_newest(Trainer *t, int64_t *step, GError **error)
     if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error))
         return false;
     run_link(dir, "latest", *step);
-    g_autofree char *best = run_checkpoint_path(dir, t->state->best_step);
+    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
     if (g_file_test(best, G_FILE_TEST_IS_DIR))
-        run_link(dir, "best", t->state->best_step);
+        run_link(dir, "best", t->state.best_step);
     return true;
 }
 
@@ -195,10 +195,10 @@ bool trainer_resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
-    if (t->state->update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
-        t->state->update_samples = t->state->samples;
-    if (t->state->run == 0)
-        t->state->run = hash_run(t);
+    if (t->state.update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
+        t->state.update_samples = t->state.samples;
+    if (t->state.run == 0)
+        t->state.run = hash_run(t);
     t->start.resumed = true;
     start_loss_scale(t);
     log_info("going on from %s", folder);

@@ -33,7 +33,7 @@ static bool borrow_batches(Trainer *t, GError **error)
         if (stops_at_once(t))
             return fail_stopped(error);
         const Batch *batch = t->batch.micros[i] =
-            prefetch_borrow(t->prefetch, t->state->samples + t->batch.own_first + offset, n, error);
+            prefetch_borrow(t->prefetch, t->state.samples + t->batch.own_first + offset, n, error);
         read = batch != NULL;
         if (!read)
             break;
@@ -53,7 +53,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     if (elapsed < *shown + SHOW_AFTER_S || !isatty(STDERR_FILENO))
         return;
     if (*shown == 0) {
-        what = g_strdup_printf("step %" PRId64, t->state->attempts + 1);
+        what = g_strdup_printf("step %" PRId64, t->state.attempts + 1);
         progress_open(what, "samples", (uint64_t)t->batch.own_samples);
     }
     *shown = elapsed;
@@ -101,7 +101,7 @@ static void run_pipeline(Trainer *t)
 /* Before the passes of a step: its loss scale, and gradients and FP8 scales that the step can be undone to. */
 static void begin_passes(Trainer *t)
 {
-    t->step.loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state->loss_scale.scale : 1;
+    t->step.loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
     grads_begin(model_params(t->model), t->batch.accum + t->batch.empty);
     if (model_fp8(t->model))
         fp8_keep(model_fp8(t->model));
@@ -122,7 +122,7 @@ static bool forward_backward(Trainer *t, GError **error)
     if (piped)
         run_pipeline(t);
     for (int64_t done = 1; !piped && goes_on && done <= batch->accum; done++) {
-        pulse_at(t->pulse, t->state->attempts + 1, done, "forward and backward");
+        pulse_at(t->pulse, t->state.attempts + 1, done, "forward and backward");
         fault_point("microbatch");
         profile_begin(t->dev, "microbatch", (int)done - 1);
         model_pass(t->model, batch->micros[done - 1], &t->loss);
@@ -145,7 +145,7 @@ static bool forward_backward(Trainer *t, GError **error)
 /* Advances the counters; a skipped step consumes its samples too. */
 static void count_step(Trainer *t)
 {
-    TrainState *state = t->state;
+    TrainState *state = &t->state;
     StepRecord *step = &t->step;
     state->attempts++;
     state->tokens += step->tokens;
@@ -175,7 +175,7 @@ static bool update(Trainer *t, GError **error)
 {
     const double start = clock_seconds();
     StepRecord *step = &t->step;
-    pulse_at(t->pulse, t->state->attempts + 1, 0, "update");
+    pulse_at(t->pulse, t->state.attempts + 1, 0, "update");
     profile_begin(t->dev, "update", -1);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &step->sums);
@@ -185,15 +185,15 @@ static bool update(Trainer *t, GError **error)
     step->norm = grads_norm(model_params(t->model)) / step->loss_scale;
     services_before_update(t, step);
     const bool whole = mesh_check(&t->mesh, error);
-    const int64_t update = t->state->updates + 1;
-    const ScheduleCounts before = trainer_counts(t->state),
+    const int64_t update = t->state.updates + 1;
+    const ScheduleCounts before = trainer_counts(&t->state),
                          after = { update, before.samples + t->batch.samples, before.tokens + step->tokens,
                                    step->trained_s = trained_s(t) };
     t->schedule.scale = trainer_rate_scale(t);
     step->lr = schedule_lr(&t->schedule, before, after);
     optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, before));
     if (step->updated && whole && !step->again) {
-        t->state->lr = step->lr;
+        t->state.lr = step->lr;
         step->lr = optimizer_step(t->optimizer, update, step->lr, step->norm, step->loss_scale);
     }
     profile_end(t->dev);
@@ -205,23 +205,23 @@ static bool update(Trainer *t, GError **error)
 static bool scale_loss(Trainer *t, GError **error)
 {
     const StepRecord *step = &t->step;
-    if (!scales_loss(t) || loss_scale_update(&t->state->loss_scale, &t->loss_scale, !step->updated && !step->spike))
+    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !step->updated && !step->spike))
         return true;
     if (!loss_sums_finite(&step->sums))
         return fail_user(error,
                          "step %" PRId64 ": the loss is not finite at the smallest loss scale, %g, which changes no "
                          "loss: activations overflow in fp16; go on with train.precision=bf16, or lower optim.lr",
-                         t->state->attempts, step->loss_scale);
+                         t->state.attempts, step->loss_scale);
     return fail_user(error,
                      "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "
                      "with train.precision=bf16",
-                     t->state->attempts, step->loss_scale);
+                     t->state.attempts, step->loss_scale);
 }
 
 static bool read_batches(Trainer *t, GError **error)
 {
     const double start = clock_seconds();
-    pulse_at(t->pulse, t->state->attempts + 1, 0, "data");
+    pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
     fault_point("step");
     profile_begin(t->dev, "data", -1);
     const bool borrowed = borrow_batches(t, error);

@@ -136,7 +136,7 @@ struct Trainer {
     Prefetch *prefetch;
     SamplePlan plan;
     RunLength length;
-    TrainState *state; /* the counters of the run; each is written by one file */
+    TrainState state; /* the counters of the run; each is written by one file */
     StepBatch batch;
     StepRecord step; /* the last step */
     unsigned due;    /* DUE_* flags after it */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 typedef struct Evaluation {
+    TrainState *counters; /* of evaluations: best_*, evaluated, stale, … */
     Every every;
     int64_t best_data; /* hash of the held-out samples that evaluations use and of train.best */
 } Evaluation;
@@ -27,7 +28,7 @@ static const char *best_name(const Trainer *t)
  * evaluation replaces it. In a run that has ended, the scores are not opened. */
 static void plan_best(Evaluation *own, const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     const char *best = scores_best_name(t);
     if (t->valid->len == 0 || (best && scores_count(t) == 0))
         return;
@@ -79,7 +80,7 @@ typedef struct SetResult {
  * a score decides. */
 static double lowest_loss(const Evaluation *own, const Trainer *t, guint i, double loss)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     if (i > 0 || scores_best_name(t))
         return NAN;
     return state->best_step >= 0 && state->best_data == own->best_data ? fmin(state->best_value, loss) : loss;
@@ -100,7 +101,7 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
 {
     HeldoutSet *set = t->valid->pdata[i];
     const int64_t n = t->config.train.eval_samples, all = loader_epoch_samples(set->loader);
-    const ValidRecord record = { .step = t->state->attempts,
+    const ValidRecord record = { .step = t->state.attempts,
                                  .name = set->name,
                                  .index = (int)i,
                                  .sums = &result->sums,
@@ -109,15 +110,15 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
                                      heldout_bits_per_byte(&result->sums, text_bytes_of(t, set, &result->sums)),
                                  .samples = n > 0 ? MIN(n, all) : all,
                                  .batches = ((n > 0 ? MIN(n, all) : all) + t->plan.micro_most - 1) / t->plan.micro_most,
-                                 .train_samples = t->state->samples,
-                                 .updates = t->state->updates,
-                                 .epochs = (double)t->state->samples / (double)loader_epoch_samples(t->train),
+                                 .train_samples = t->state.samples,
+                                 .updates = t->state.updates,
+                                 .epochs = (double)t->state.samples / (double)loader_epoch_samples(t->train),
                                  .best = lowest_loss(own, t, i, loss_sums_total(&result->sums)) };
     if (loss_sums_heads(&result->sums) > 0)
         services_tell(t, &(LogRecord){ RECORD_VALID, record.step, .valid = &record });
     else
         log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
-                    t->state->attempts, set->path_prefix);
+                    t->state.attempts, set->path_prefix);
 }
 
 static bool evaluate_sets(const Trainer *t, SetResult *results, GError **error)
@@ -140,13 +141,13 @@ static bool evaluate_sets(const Trainer *t, SetResult *results, GError **error)
  * will train it on a task. Its metric is not recorded as the best one, and no checkpoint of it is saved. */
 static bool is_untrained(const Trainer *t)
 {
-    return t->state->attempts == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
+    return t->state.attempts == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
 }
 
 /* Records the value if it is the best one so far among those computed on the same held-out samples. */
 static bool note_best(const Evaluation *own, const Trainer *t, double value)
 {
-    TrainState *state = t->state;
+    TrainState *state = own->counters;
     bool compares = state->best_step >= 0 && state->best_data == own->best_data;
     bool better = !compares || (scores_best_name(t) ? value > state->best_value : value < state->best_value);
     if (is_untrained(t) || !isfinite(value) || !better)
@@ -159,9 +160,9 @@ static bool note_best(const Evaluation *own, const Trainer *t, double value)
 
 /* Counts evaluations without a better metric; after optim.plateau_patience of them the plateau schedule lowers the
  * learning rate. */
-static void note_stale(const Trainer *t, bool best)
+static void note_stale(const Evaluation *own, const Trainer *t, bool best)
 {
-    TrainState *state = t->state;
+    TrainState *state = own->counters;
     const OptimConfig *optim = &t->config.optim;
     if (state->attempts == 0)
         return;
@@ -181,10 +182,10 @@ static void note_stale(const Trainer *t, bool best)
  * step no examples are answered, because an untrained model often generates up to the length limit. */
 static bool evaluate_all(const Evaluation *own, const Trainer *t, SetResult *results, GError **error)
 {
-    const bool scores = t->state->attempts > 0;
+    const bool scores = t->state.attempts > 0;
     if (!evaluate_sets(t, results, error))
         return false;
-    pulse_at(t->pulse, t->state->attempts, 0, "answering examples");
+    pulse_at(t->pulse, t->state.attempts, 0, "answering examples");
     if (scores && !scores_run(t, error))
         return false;
     for (guint i = 0; i < t->valid->len; i++)
@@ -197,7 +198,7 @@ static bool evaluate_all(const Evaluation *own, const Trainer *t, SetResult *res
 /* *best becomes true if train.best is better than in all earlier evaluations. */
 static bool evaluate_heldout(Evaluation *own, const Trainer *t, bool *best, GError **error)
 {
-    TrainState *state = t->state;
+    TrainState *state = own->counters;
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
     pulse_at(t->pulse, state->attempts, 0, "evaluation");
     fault_point("evaluation");
@@ -207,7 +208,7 @@ static bool evaluate_heldout(Evaluation *own, const Trainer *t, bool *best, GErr
     state->evaluation_left = 0;
     const bool by_score = scores_best_name(t), answered = by_score && state->attempts > 0;
     *best = (answered || !by_score) && note_best(own, t, answered ? scores_best(t) : loss_sums_total(&results[0].sums));
-    note_stale(t, *best);
+    note_stale(own, t, *best);
     every_done(&own->every);
     return true;
 }
@@ -222,7 +223,7 @@ static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
         return VERDICT_GO_ON;
     if (!evaluate_heldout(own, t, &best, error))
         return VERDICT_ABORT;
-    return best || saving_saved(t) == t->state->attempts ? VERDICT_SAVE : VERDICT_GO_ON;
+    return best || saving_saved(t) == t->state.attempts ? VERDICT_SAVE : VERDICT_GO_ON;
 }
 
 static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error)
@@ -236,24 +237,24 @@ static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error
 static void evaluation_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 {
     (void)own;
-    steps[(*n)++] = t->state->best_step;
+    steps[(*n)++] = t->state.best_step;
 }
 
 /* The reason why the run ends before train.length. */
 static void note_patience(const Trainer *t)
 {
     const bool undefined = scores_best_name(t) && isnan(scores_best(t));
-    g_autofree char *evaluations = text_counted(t->state->stale, "evaluation");
+    g_autofree char *evaluations = text_counted(t->state.stale, "evaluation");
     g_autofree char *what = g_strdup_printf("no better %s in %s%s: the run ends (train.patience)", best_name(t),
                                             evaluations, undefined ? ", the last is undefined (nan)" : "");
-    log_info("step %" PRId64 "  %s", t->state->attempts, what);
+    log_info("step %" PRId64 "  %s", t->state.attempts, what);
     services_event(t, what);
 }
 
 /* Logs which checkpoint is the best, and its metrics. */
 static void report_best(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     const char *best = scores_best_name(t);
     g_autofree char *link = run_linked_path(t->config.run.dir, "best");
     RunResult result;
@@ -275,7 +276,7 @@ static void report_best(const Trainer *t)
 static Verdict evaluation_at_end(void *own, const Trainer *t, GError **error)
 {
     (void)own, (void)error;
-    if (trainer_out_of_patience(t) && t->state->attempts > t->start.steps)
+    if (trainer_out_of_patience(t) && t->state.attempts > t->start.steps)
         note_patience(t);
     report_best(t);
     return VERDICT_GO_ON;
@@ -284,6 +285,7 @@ static Verdict evaluation_at_end(void *own, const Trainer *t, GError **error)
 const Service evaluation_service = { .pauses = PAUSES_RUN,
                                      .refuses = true,
                                      .open = evaluation_open,
+                                     .own_counters = true,
                                      .due = evaluation_due,
                                      .at_start = evaluation_at_start,
                                      .after_step = evaluation_after_step,

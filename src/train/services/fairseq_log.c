@@ -245,11 +245,11 @@ static bool fairseq_service_open(void **own, const Trainer *t, GError **error)
     if (comm_rank(t->mesh.world) > 0 || trainer_had_ended(t))
         return true;
     if (filed)
-        *own = fairseq_log_open(t->config.run.dir, t->state->updates, printed, &problem);
+        *own = fairseq_log_open(t->config.run.dir, t->state.updates, printed, &problem);
     if (problem)
         log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
     if (printed && *own == NULL)
-        *own = fairseq_log_open(NULL, t->state->updates, true, NULL);
+        *own = fairseq_log_open(NULL, t->state.updates, true, NULL);
     return true;
 }
 

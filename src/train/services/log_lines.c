@@ -12,6 +12,7 @@ typedef struct Window {
 } Window;
 
 typedef struct Log {
+    TrainState *counters; /* window* */
     Every every;
     Window window;
     double sample_flops;
@@ -19,7 +20,7 @@ typedef struct Log {
 
 static void begin_window(Log *log, const Trainer *t)
 {
-    log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state->attempts };
+    log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state.attempts };
 }
 
 static bool log_lines_open(void **own, const Trainer *t, GError **error)
@@ -46,9 +47,8 @@ static Verdict log_lines_at_start(void *own, const Trainer *t, GError **error)
 }
 
 /* The counters of TrainState that start again at every log line. */
-static void log_lines_count(const Trainer *t)
+static void log_lines_count(TrainState *state, const Trainer *t)
 {
-    TrainState *state = t->state;
     const StepRecord *step = &t->step;
     const double clip_norm = t->config.optim.clip_norm;
     UpdateSums *sums = &state->window_updates;
@@ -85,7 +85,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
 {
     const Window *window = &log->window;
     const StepRecord *step = &t->step;
-    TrainState state = *t->state;
+    TrainState state = t->state;
     if (state.window_steps == 0)
         state.window = step->sums;
     const double elapsed = clock_seconds() - window->started - (t->clock.paused_s - window->paused_s),
@@ -137,13 +137,14 @@ static Verdict log_lines_after_step(void *own, const Trainer *t, GError **error)
         return VERDICT_GO_ON;
     begin_window(log, t);
     every_done(&log->every);
-    t->state->window = (LossSums){ 0 };
-    t->state->window_updates = (UpdateSums){ 0 };
-    t->state->window_steps = t->state->window_skipped = t->state->window_nan = 0;
+    log->counters->window = (LossSums){ 0 };
+    log->counters->window_updates = (UpdateSums){ 0 };
+    log->counters->window_steps = log->counters->window_skipped = log->counters->window_nan = 0;
     return VERDICT_GO_ON;
 }
 
 const Service log_lines_service = { .open = log_lines_open,
+                                    .own_counters = true,
                                     .close = service_free,
                                     .due = log_lines_due,
                                     .at_start = log_lines_at_start,

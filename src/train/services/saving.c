@@ -28,6 +28,7 @@ typedef struct Save {
 } Save;
 
 typedef struct Saving {
+    TrainState *counters; /* best_* */
     Phases every;
     Every within;     /* train.save_within */
     Save *save;       /* the checkpoint that a thread writes; NULL means none */
@@ -39,7 +40,7 @@ static bool saving_open(void **own, const Trainer *t, GError **error)
     (void)error;
     Saving *saving = *own = g_new0(Saving, 1);
     const TrainConfig *train = &t->config.train;
-    saving->saved = t->start.resumed ? *t->state : (TrainState){ .attempts = -1, .best_step = -1 };
+    saving->saved = t->start.resumed ? t->state : (TrainState){ .attempts = -1, .best_step = -1 };
     saving->every = phases_of(&t->config, loader_epoch_samples(t->train), trainer_counts_tokens(t));
     if (train->save_every.unit != UNIT_SECONDS)
         saving->within = trainer_every(t, train->save_within);
@@ -66,7 +67,7 @@ static RunKeep keep_of(const Trainer *t)
     return keep;
 }
 
-static Save *save_new(const Trainer *t, Comm *ranks)
+static Save *save_new(const Saving *saving, const Trainer *t, Comm *ranks)
 {
     Save *save = g_new0(Save, 1);
     json_auto_t *options = config_record(&t->config);
@@ -75,17 +76,17 @@ static Save *save_new(const Trainer *t, Comm *ranks)
                                     .params = model_params(t->model),
                                     .optimizer = t->optimizer,
                                     .fp8 = model_fp8(t->model),
-                                    .state = t->state,
+                                    .state = saving->counters,
                                     .roles = model_roles(t->model),
                                     .tokenizer_hash = tokenizer_hash(t->tok),
                                     .options = options };
     *save = (Save){ .snapshot = snapshot_take(&checkpoint),
-                    .state = *t->state,
+                    .state = t->state,
                     .ranks = ranks,
                     .dir = t->config.run.dir,
                     .hold = t->hold,
                     .keep = keep_of(t),
-                    .folder = run_checkpoint_path(t->config.run.dir, t->state->attempts) };
+                    .folder = run_checkpoint_path(t->config.run.dir, t->state.attempts) };
     return save;
 }
 
@@ -144,8 +145,9 @@ static const char *what_stands(const Saving *saving)
 
 /* After a failed save of the best checkpoint: restores best_value and best_step of the previous one, which exists on
  * disk. */
-static void forget_best(const Saving *saving, TrainState *state, const Save *save)
+static void forget_best(const Saving *saving, const Save *save)
 {
+    TrainState *state = saving->counters;
     if (state->best_step != save->state.best_step)
         return;
     state->best_value = saving->saved.best_value;
@@ -166,7 +168,7 @@ static bool end_save(Saving *saving, const Trainer *t, Save *save, bool last, GE
     if (save->written)
         saving->saved = save->state;
     else
-        forget_best(saving, t->state, save);
+        forget_best(saving, save);
     services_tell(t, &(LogRecord){ RECORD_SAVE, step, .save = record });
     if (fatal) {
         g_propagate_error(error, g_steal_pointer(&save->problem));
@@ -221,7 +223,7 @@ static Verdict saving_after_step(void *own, const Trainer *t, GError **error)
 bool saving_save(const Trainer *t, bool last, GError **error)
 {
     const double start = clock_seconds();
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     Saving *saving = service_own(t, &saving_service);
     pulse_at(t->pulse, state->attempts, 0, "save");
     wait_for_save(saving, t);
@@ -231,7 +233,7 @@ bool saving_save(const Trainer *t, bool last, GError **error)
     if (!mesh_check(&t->mesh, error)) /* if a rank failed during the update, some weights are updated and others not */
         return false;
     const bool beside = t->save_ranks && !last;
-    Save *save = save_new(t, beside ? t->save_ranks : t->mesh.world);
+    Save *save = save_new(saving, t, beside ? t->save_ranks : t->mesh.world);
     if (beside) {
         snapshot_detach(save->snapshot);
         save->stall_s = clock_seconds() - start;
@@ -254,5 +256,5 @@ static void saving_close(void *own, const Trainer *t, const GError *problem)
 }
 
 const Service saving_service = {
-    .open = saving_open, .due = saving_due, .after_step = saving_after_step, .close = saving_close
+    .open = saving_open, .own_counters = true, .due = saving_due, .after_step = saving_after_step, .close = saving_close
 };

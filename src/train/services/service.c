@@ -23,10 +23,13 @@ RunPoint service_resumed(const Trainer *t)
 
 bool services_open(Trainer *t, bool refusing, GError **error)
 {
-    for (Seat *s = t->services.seats; s->row; s++)
+    for (Seat *s = t->services.seats; s->row; s++) {
         if (s->row->open && s->row->refuses == refusing &&
             !ranks_end_together(t, s->row->open(&s->own, t, error), error))
             return false;
+        if (s->own && s->row->own_counters)
+            *(TrainState **)s->own = &t->state;
+    }
     t->services.open = !refusing;
     return true;
 }
@@ -80,11 +83,11 @@ void services_before_update(const Trainer *t, StepRecord *step)
             s->row->before_update(s->own, t, step);
 }
 
-void services_count(const Trainer *t)
+void services_count(Trainer *t)
 {
     for (const Seat *s = t->services.seats; s->row; s++)
         if (HAS(s, count))
-            s->row->count(t);
+            s->row->count(&t->state, t);
 }
 
 /* Raises *all to the verdict of a service. */
@@ -152,17 +155,17 @@ void services_keep(const Trainer *t, int64_t *steps, int *n)
 
 void services_event(const Trainer *t, const char *what)
 {
-    services_tell(t, &(LogRecord){ RECORD_EVENT, t->state->attempts, .event = { .what = what } });
+    services_tell(t, &(LogRecord){ RECORD_EVENT, t->state.attempts, .event = { .what = what } });
 }
 
 void services_failure(const Trainer *t, const GError *problem)
 {
     const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
     services_tell(
-        t, &(LogRecord){ RECORD_EVENT, t->state->attempts, .event = { .what = problem->message, .failed = !stopped } });
+        t, &(LogRecord){ RECORD_EVENT, t->state.attempts, .event = { .what = problem->message, .failed = !stopped } });
 }
 
 void services_start_event(const Trainer *t, const char *what, json_t *start)
 {
-    services_tell(t, &(LogRecord){ RECORD_EVENT, t->state->attempts, .event = { .what = what, .start = start } });
+    services_tell(t, &(LogRecord){ RECORD_EVENT, t->state.attempts, .event = { .what = what, .start = start } });
 }

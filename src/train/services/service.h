@@ -6,12 +6,14 @@
 
 /* A row of the table. Functions that are NULL are left out. A service without `open` has no struct of its own (own is
  * NULL) and is always there. Functions that exchange something with other ranks are called on all ranks, so such a
- * service is open on all of them. What a function writes is its own struct, its counters of TrainState, and files. */
+ * service is open on all of them. What a function writes is its own struct, its counters of TrainState, and files. A
+ * const Trainer lets it read all counters; `count` and `own`, with own_counters, are the only ways to write one. */
 struct Service {
     /* Whether the seconds of before_step, at_start and after_step are no training time: in the speed of log lines; in
      * train.length, too. */
     enum { PAUSES_NOTHING, PAUSES_SPEED, PAUSES_RUN } pauses;
-    bool refuses; /* `open` may refuse the options of the run, and is called before config.yaml is written */
+    bool refuses;      /* `open` may refuse the options of the run, and is called before config.yaml is written */
+    bool own_counters; /* `own` begins with a TrainState *, which becomes that of the Trainer after `open` */
     /* *own becomes the service's struct; it stays NULL if the run does without the service. */
     bool (*open)(void **own, const Trainer *t, GError **error);
     /* DUE_* flags. The answer of rank 0 counts. */
@@ -22,7 +24,7 @@ struct Service {
     /* Between backward and update, which step->updated and step->again may prevent. */
     void (*before_update)(void *own, const Trainer *t, StepRecord *step);
     /* Counts a step in the service's counters of TrainState. */
-    void (*count)(const Trainer *t);
+    void (*count)(TrainState *state, const Trainer *t);
     /* After a step, whose record is t->step. */
     Verdict (*after_step)(void *own, const Trainer *t, GError **error);
     /* Adds a measurement to the record of a log line. */

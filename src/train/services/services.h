@@ -51,7 +51,7 @@ void services_before_step(Trainer *t);
 /* Between backward and update: clears step->updated, or sets step->again, if a rule wants no update. */
 void services_before_update(const Trainer *t, StepRecord *step);
 /* Counts a step in the services' counters of TrainState. */
-void services_count(const Trainer *t);
+void services_count(Trainer *t);
 Verdict services_after_step(Trainer *t, GError **error);
 /* After the last step of the run. */
 Verdict services_at_end(Trainer *t, GError **error);

@@ -31,9 +31,8 @@ static void skipped_before_update(void *own, const Trainer *t, StepRecord *step)
     step->updated = isfinite(step->norm) && loss_sums_finite(&step->sums);
 }
 
-static void skipped_count(const Trainer *t)
+static void skipped_count(TrainState *state, const Trainer *t)
 {
-    TrainState *state = t->state;
     state->skipped = t->step.updated || t->step.spike ? 0 : state->skipped + 1;
 }
 
@@ -44,7 +43,7 @@ static char *describe_skipped(const Trainer *t)
     if (t->config.train.precision != PRECISION_FP16)
         return g_strdup(text);
     return g_strdup_printf("%s at loss scale %g; it goes on with %g", text, t->step.loss_scale,
-                           t->state->loss_scale.scale);
+                           t->state.loss_scale.scale);
 }
 
 /* Fails because every step overflows at the smallest or a fixed loss scale, so that nothing would ever be learned. */
@@ -60,14 +59,14 @@ static bool fail_stuck(const Skipped *own, const Trainer *t, GError **error)
     return fail_user(error,
                      "the last %" PRId64 " steps overflowed at loss scale %g, %s; lower %s, or go on with "
                      "train.precision=bf16 or f32",
-                     own->stuck, t->state->loss_scale.scale, fixed ? "which is fixed" : "the smallest allowed",
+                     own->stuck, t->state.loss_scale.scale, fixed ? "which is fixed" : "the smallest allowed",
                      fixed ? "fp16.loss_scale (0 means that it adapts)" : "fp16.min_scale, fp16.threshold");
 }
 
 /* Whether the step was skipped at the smallest loss scale. */
 static bool is_stuck(const Trainer *t)
 {
-    const LossScale *scale = &t->state->loss_scale;
+    const LossScale *scale = &t->state.loss_scale;
     return t->config.train.precision == PRECISION_FP16 && !t->step.updated && scale->scale == t->step.loss_scale &&
            loss_scale_is_smallest(scale, &t->loss_scale);
 }
@@ -78,7 +77,7 @@ static int64_t good_checkpoint(const Trainer *t)
 {
     g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir); /* newest first */
     for (guint i = 0; i < steps->len; i++)
-        if (g_array_index(steps, int64_t, i) < t->state->attempts - t->state->skipped)
+        if (g_array_index(steps, int64_t, i) < t->state.attempts - t->state.skipped)
             return g_array_index(steps, int64_t, i);
     return -1;
 }
@@ -106,7 +105,7 @@ static bool weights_finite(const Trainer *t)
  * else is known, after a comma. */
 static bool fail_broken(const Trainer *t, const char *why, GError **error)
 {
-    const int64_t skipped = t->state->skipped, good = t->state->attempts - skipped;
+    const int64_t skipped = t->state.skipped, good = t->state.attempts - skipped;
     g_autofree char *back = describe_way_back(t), *run = text_shell_word(t->config.run.dir),
                     *last = good > 0 ? g_strdup_printf("step %" PRId64 " was the last one with", good)
                                      : g_strdup("no step had");
@@ -124,10 +123,10 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
     if (t->step.updated || t->step.spike)
         return VERDICT_GO_ON;
     g_autofree char *what = describe_skipped(t);
-    log_warning("step %" PRId64 " %s", t->state->attempts, what);
+    log_warning("step %" PRId64 " %s", t->state.attempts, what);
     services_event(t, what);
     const bool goes_on = own->stuck >= MAX_STUCK ? fail_stuck(own, t, error)
-                                                 : t->state->skipped < MAX_SKIPPED ||
+                                                 : t->state.skipped < MAX_SKIPPED ||
                                                        fail_broken(t, ", the most that a run skips in a row", error);
     return goes_on ? VERDICT_GO_ON : VERDICT_FAIL;
 }
@@ -136,14 +135,14 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
 static void skipped_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 {
     (void)own;
-    if (t->state->skipped > 0)
+    if (t->state.skipped > 0)
         steps[(*n)++] = good_checkpoint(t);
 }
 
 /* In fp16 steps are also skipped while the loss scale falls: at the end of a run this is a warning. */
 static void warn_of_scale(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     g_autofree char *since =
                         g_strdup_printf("the weights are those of step %" PRId64, state->attempts - state->skipped),
                     *what = g_strdup_printf("the last %" PRId64 " steps of the run updated nothing, and the loss scale "
@@ -158,7 +157,7 @@ static void warn_of_scale(const Trainer *t)
  * has not. */
 static const char *failure_of(const Skipped *own, const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     if (!weights_finite(t))
         return ", and the weights are not finite";
     if (state->skipped < MANY_SKIPPED && state->updates > 0)
@@ -172,9 +171,9 @@ static const char *failure_of(const Skipped *own, const Trainer *t)
 static Verdict skipped_at_end(void *service, const Trainer *t, GError **error)
 {
     const Skipped *own = service;
-    if (own->stuck > 0 && t->state->updates == 0)
+    if (own->stuck > 0 && t->state.updates == 0)
         return fail_stuck(own, t, error) ? VERDICT_GO_ON : VERDICT_FAIL;
-    const char *why = t->state->skipped > 0 ? failure_of(own, t) : NULL;
+    const char *why = t->state.skipped > 0 ? failure_of(own, t) : NULL;
     return why == NULL || fail_broken(t, why, error) ? VERDICT_GO_ON : VERDICT_ABORT;
 }
 

@@ -25,7 +25,7 @@ static bool spikes_open(void **own, const Trainer *t, GError **error)
 static unsigned spikes_due(void *own, const Trainer *t, const EveryCounts *counts)
 {
     (void)own;
-    const int64_t spike = t->state->spike_step;
+    const int64_t spike = t->state.spike_step;
     return spike > 0 && t->config.train.spike_action != SPIKE_REPORT &&
                    counts->steps == spike + t->config.train.spike_after
                ? DUE_SAVE
@@ -38,15 +38,14 @@ static void spikes_before_update(void *own, const Trainer *t, StepRecord *step)
     const Spikes *spikes = own;
     const int action = t->config.train.spike_action;
     step->loss = loss_sums_total(&step->sums);
-    step->before = spike_level(t->state);
-    step->spike = step->updated && spike_is(t->state, &t->config.train, step->loss);
-    step->again = step->spike && action != SPIKE_REPORT && spikes->saved != t->state->attempts;
+    step->before = spike_level(&t->state);
+    step->spike = step->updated && spike_is(&t->state, &t->config.train, step->loss);
+    step->again = step->spike && action != SPIKE_REPORT && spikes->saved != t->state.attempts;
     step->updated = step->updated && !(step->spike && action == SPIKE_SKIP);
 }
 
-static void spikes_count(const Trainer *t)
+static void spikes_count(TrainState *state, const Trainer *t)
 {
-    TrainState *state = t->state;
     state->spike_step = t->step.spike ? state->attempts : state->spike_step;
     spike_count(state, &t->config.train, t->step.loss);
 }
@@ -57,8 +56,8 @@ static void note_spike(const Trainer *t)
     const StepRecord *spike = &t->step;
     const char *dir = t->config.run.dir;
     g_autofree char *run = text_shell_word(dir);
-    const int64_t step = t->state->attempts + spike->again,
-                  first = spike->again ? t->state->samples : t->state->samples - t->batch.samples;
+    const int64_t step = t->state.attempts + spike->again,
+                  first = spike->again ? t->state.samples : t->state.samples - t->batch.samples;
     g_autofree char *what =
         g_strdup_printf("loss %.4f is a spike above the mean %.4f; its samples are %" PRId64 " to %" PRId64
                         "%s (loam inspect batch %s --first %" PRId64 ")",
@@ -78,14 +77,14 @@ static Verdict spikes_after_step(void *own, const Trainer *t, GError **error)
         note_spike(t);
     if (!t->step.again)
         return VERDICT_GO_ON;
-    spikes->saved = t->state->attempts;
+    spikes->saved = t->state.attempts;
     return VERDICT_REPEAT;
 }
 
 static void spikes_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 {
     const Spikes *spikes = own;
-    const int64_t spike = t->state->spike_step;
+    const int64_t spike = t->state.spike_step;
     steps[(*n)++] = spikes->saved;
     if (spike > 0) {
         steps[(*n)++] = spike - 1;

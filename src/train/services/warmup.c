@@ -14,7 +14,7 @@ static bool warmup_open(void **own, const Trainer *t, GError **error)
 
 static double warmup_done(const Trainer *t)
 {
-    const TrainState *state = t->state;
+    const TrainState *state = &t->state;
     const AmountUnit unit = t->schedule.warmup.unit;
     return (double)(unit == UNIT_TOKENS    ? state->tokens
                     : unit == UNIT_SAMPLES ? state->update_samples
@@ -33,7 +33,7 @@ static Verdict warmup_after_step(void *own, const Trainer *t, GError **error)
     if (done / elapsed * length < warmup)
         log_warning("optim.warmup is longer than the run, about %.0f steps at this speed: the learning rate never "
                     "reaches its peak; write a share of the length, such as optim.warmup=6%%",
-                    (double)(t->state->attempts - t->start.steps) / elapsed * length);
+                    (double)(t->state.attempts - t->start.steps) / elapsed * length);
     return VERDICT_GO_ON;
 }
 
