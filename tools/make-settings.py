@@ -9,7 +9,8 @@ The stored files were made with transformers 5.24.0, tokenizers 0.23.3 and sente
 
 settings.json: "texts", and an object a case: "base", a folder of tests/golden; "files" of it; "json", parts that replace those of its
 tokenizer.json; "settings", a file name to its content; "ids" of each text without the special tokens around it. A case may have "texts"
-of its own, and then "pair", the ids of the first two of them as a pair with the special tokens around them.
+of its own, and then "pair", the ids of the first two of them as a pair with the special tokens around them (not for WordPiece, whose
+frame is that of a model).
 """
 
 import json
@@ -103,6 +104,18 @@ def defaults():
     yield {**case("byte-bpe", VOCAB, {"tokenizer_class": ROBERTA}), "vocab": {"<pad>": 901, "<s>": 902}, **own}
 
 
+def named():
+    """Special tokens that a file names and the vocabulary lacks: transformers appends them."""
+    own = {"texts": ["a", "b", "x</s>y<pad><s> z<unk>", "a <mask> b", "c <m> d"]}
+    names = ({"pad_token": "<pad>"}, {"bos_token": "<s>", "eos_token": "</s>"}, {"mask_token": {"__type": "AddedToken", **MASK, "content": "<m>"}})
+    for config in names:
+        for name in ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "ElectraTokenizer"):
+            yield {**case("wordpiece", ["vocab.txt"], {"tokenizer_class": name, **config}, model_type="bert"), "texts": own["texts"]}
+        yield {**case("byte-bpe", JSON, {"tokenizer_class": FAST, **config}), **own}
+        for files in (MODEL, JSON):
+            yield {**case("llama", files, {"tokenizer_class": LLAMA, "added_tokens_decoder": {"500": END}, **config}), **own}
+
+
 def normalizers():
     nfd, nfkc, lower = {"type": "NFD"}, {"type": "NFKC"}, {"type": "Lowercase"}
     replace = {"type": "Replace", "pattern": {"Regex": "[ \\t]+"}, "content": " "}
@@ -162,13 +175,13 @@ def encode(each, golden, folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     texts = each.get("texts")
     ids = {"ids": [tokenizer(text, add_special_tokens=False).input_ids for text in texts or TEXTS]}
-    return ids | ({"pair": tokenizer(*texts[:2]).input_ids} if texts else {})
+    return ids | ({"pair": tokenizer(*texts[:2]).input_ids} if texts and each["base"] != "wordpiece" else {})
 
 
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers(), *defaults()]:
+    for each in [*classes(), *normalizers(), *defaults(), *named()]:
         with tempfile.TemporaryDirectory() as folder:
             cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)

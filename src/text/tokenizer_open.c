@@ -8,6 +8,7 @@
 #include "text/bytes.h"
 #include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
+#include "text/wordpiece/wordpiece.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -149,13 +150,15 @@ static const char *const *class_tokens(const Tokenizer *tok)
     return tok->class_.special_tokens ? tok->class_.special_tokens : none;
 }
 
-/* Adds the special tokens of the tokenizer's class that are not added tokens yet, in the order of transformers: for
- * each role the piece that a file names, or else that of the class, with its id in the vocabulary or the next free id.
- */
+/* Adds special tokens in the order of transformers: those that a file names for a role and the vocabulary lacks, with
+ * the next free id, and those of a class that has its own, with their id in the vocabulary or the next free one. T5's
+ * are left as they are, since its sentinels follow the vocabulary. */
 static void add_class_tokens(Tokenizer *tok, TokenizerSettings *config)
 {
     static const TokenRole order[] = { ROLE_BOS, ROLE_EOS, ROLE_UNK, ROLE_SEP, ROLE_PAD, ROLE_CLS, ROLE_MASK };
-    for (size_t i = 0; tok->class_.special_tokens && i < G_N_ELEMENTS(order); i++) {
+    const bool has_class = tok->class_.special_tokens != NULL;
+    const bool appends = tok->class_.name || tok->kind == &kind_wordpiece || tokenizer_is_json(tok->path);
+    for (size_t i = 0; appends && i < G_N_ELEMENTS(order); i++) {
         const char *key = token_role_key(order[i]), **piece = &config->roles[order[i]];
         const json_t *flags = tokenizer_settings_flags(config, order[i]);
         if (*piece == NULL && !json_is_null(json_object_get(config->root, key)))
@@ -163,6 +166,8 @@ static void add_class_tokens(Tokenizer *tok, TokenizerSettings *config)
         if (*piece == NULL || tokenizer_find_added(tok, -1, *piece))
             continue;
         const int id = tokenizer_id(tok, *piece);
+        if (id >= 0 && !has_class)
+            continue;
         AddedToken token = { .content = *piece, .id = id >= 0 ? id : tok->size };
         if (json_is_object(flags))
             added_token_read(flags, &token);
