@@ -26,7 +26,7 @@ bool trainer_plan_batch(Trainer *t, GError **error)
 
 static void note(Trainer *t, const char *what)
 {
-    log_info("step %" PRId64 "  %s", t->state.attempts, what);
+    log_info("step %" PRId64 "  %s", t->state.steps, what);
     services_event(t, what);
 }
 

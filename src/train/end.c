@@ -8,10 +8,10 @@
 
 void end_note_finished(const Trainer *t)
 {
-    const bool beyond = t->length.steps >= 0 && t->length.steps < t->state.attempts;
+    const bool beyond = t->length.steps >= 0 && t->length.steps < t->state.steps;
     g_autofree char *asked =
         beyond ? g_strdup_printf(", more than the %" PRId64 " of train.length", t->length.steps) : g_strdup("");
-    log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.attempts, asked,
+    log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.steps, asked,
              t->changes->len > 0 ? ": the changes above are ignored, the run keeps its configuration" : "",
              trainer_out_of_patience(t) ? "larger train.patience"
              : trainer_stops_here(t)    ? "later train.stop_at"
@@ -23,14 +23,14 @@ void end_note(const Trainer *t)
 {
     const bool stops = trainer_stops_here(t);
     const char *name = stops ? "train.stop_at" : "train.length";
-    if (t->state.attempts == t->start.steps || trainer_out_of_patience(t))
+    if (t->state.steps == t->start.steps || trainer_out_of_patience(t))
         return;
     g_autofree char *value = options_plain_value(config_options(), &t->config, options_find(config_options(), name)),
-                    *what = stops ? g_strdup_printf("stopped at step %" PRId64 " (train.stop_at=%s); a later "
-                                                    "train.stop_at, or none, goes on from there",
-                                                    t->state.attempts, value)
-                                  : g_strdup_printf("ended at step %" PRId64 " (train.length=%s)", t->state.attempts,
-                                                    value);
+                    *what = stops
+                                ? g_strdup_printf("stopped at step %" PRId64 " (train.stop_at=%s); a later "
+                                                  "train.stop_at, or none, goes on from there",
+                                                  t->state.steps, value)
+                                : g_strdup_printf("ended at step %" PRId64 " (train.length=%s)", t->state.steps, value);
     if (stops)
         log_info("%s", what);
     services_event(t, what);
@@ -80,7 +80,7 @@ static void save_stopped(Trainer *t, GError **error)
     if (saving_save(t, true, error))
         g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED,
                     "stopped %s at step %" PRId64 ", checkpoint saved; the same command goes on from there%s", what,
-                    t->state.attempts, rule == STOP_FILE ? ", once this file is removed" : "");
+                    t->state.steps, rule == STOP_FILE ? ", once this file is removed" : "");
 }
 
 void end_early(Trainer *t, GError **problem)

@@ -25,7 +25,7 @@ static bool save(Trainer *t, bool last, GError **error)
  * of ranks has failed, nothing can be saved; the message then says which checkpoint is kept. Returns false. */
 static bool fail_saved(Trainer *t, GError **error)
 {
-    const int64_t step = t->state.attempts;
+    const int64_t step = t->state.steps;
     if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED))
         return false;
     t->together = mesh_check(&t->mesh, NULL);

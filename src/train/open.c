@@ -82,7 +82,7 @@ static void plan_length(Trainer *t, bool count_tokens)
         t->length.samples = samples;
     } else if (samples >= 0) {
         t->length.steps =
-            t->state.attempts + batch_steps(&t->plan.sizes, t->state.samples, samples, config_drops_rest(config));
+            t->state.steps + batch_steps(&t->plan.sizes, t->state.samples, samples, config_drops_rest(config));
     }
 }
 
@@ -120,7 +120,7 @@ static bool plan_steps(Trainer *t, GError **error)
     const bool count_tokens = trainer_counts_tokens(t);
     if (!trainer_plan_batch(t, error))
         return false;
-    t->start.steps = state->attempts;
+    t->start.steps = state->steps;
     t->start.samples = t->step.samples_end = state->samples;
     t->start.tokens = state->tokens;
     t->start.trained_s = state->trained_s;
@@ -258,7 +258,7 @@ static void note_start(const Opening *opening)
 {
     const Trainer *t = opening->t;
     const MemoryPlan *memory = &opening->memory;
-    const int64_t step = t->state.attempts;
+    const int64_t step = t->state.steps;
     g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
                     *device = compute_device_describe(t->dev, precision),
                     *what = step == 0 ? g_strdup_printf("starts on %s", g_get_host_name())
@@ -297,7 +297,7 @@ static void note_rate(const Trainer *t)
     if (fabs(is - was) > RATE_JUMP * fmax(peak, was))
         log_info("the learning rate was %.3g at the last update (step %" PRId64
                  "); by the schedule of this command it is %.3g there%s, and goes on from that",
-                 was, state->attempts, is, share);
+                 was, state->steps, is, share);
 }
 
 static void advise(const Trainer *t)

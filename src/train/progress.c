@@ -17,7 +17,7 @@ ScheduleCounts trainer_counts(const TrainState *state)
 EveryCounts trainer_every_counts(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    return (EveryCounts){ state->attempts, state->samples, state->tokens, t->step.samples_read, t->step.tokens };
+    return (EveryCounts){ state->steps, state->samples, state->tokens, t->step.samples_read, t->step.tokens };
 }
 
 bool trainer_counts_tokens(const Trainer *t)
@@ -45,20 +45,20 @@ bool trainer_finished(const Trainer *t)
     if (t->length.samples > 0)
         return trainer_next_sample(t) >= t->length.samples;
     if (t->length.steps >= 0)
-        return t->state.attempts >= t->length.steps;
+        return t->state.steps >= t->length.steps;
     return t->due & DUE_TIME_UP;
 }
 
 bool trainer_had_ended(const Trainer *t)
 {
-    return t->start.resumed && t->state.attempts == t->start.steps && trainer_finished(t);
+    return t->start.resumed && t->state.steps == t->start.steps && trainer_finished(t);
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)
 {
     const TrainState *state = &t->state;
-    return t->valid->len > 0 && state->evaluated != state->attempts &&
-           (end || state->attempts == 0 || state->evaluation_left || t->due & DUE_EVAL);
+    return t->valid->len > 0 && state->evaluated != state->steps &&
+           (end || state->steps == 0 || state->evaluation_left || t->due & DUE_EVAL);
 }
 
 double trainer_seconds_left(const Trainer *t)
@@ -71,7 +71,7 @@ double trainer_seconds_left(const Trainer *t)
     if (run > 0 && batch_varies(&t->plan.sizes))
         return elapsed / (double)(state->samples - t->start.samples) * (double)MAX(run - state->samples, 0);
     return t->length.steps > 0
-               ? elapsed / (double)(state->attempts - t->start.steps) * (double)(t->length.steps - state->attempts)
+               ? elapsed / (double)(state->steps - t->start.steps) * (double)(t->length.steps - state->steps)
                : -1;
 }
 
@@ -80,10 +80,10 @@ int64_t trainer_about_steps(const Trainer *t)
     const TrainState *state = &t->state;
     double all = (double)t->length.steps;
     if (t->length.tokens > 0)
-        all = (double)state->attempts * t->length.tokens / (double)MAX(state->tokens, 1);
+        all = (double)state->steps * t->length.tokens / (double)MAX(state->tokens, 1);
     else if (t->length.samples > 0)
-        all = (double)state->attempts * (double)t->length.samples / (double)MAX(state->samples, 1);
-    return MAX(state->attempts, (int64_t)ceil(all));
+        all = (double)state->steps * (double)t->length.samples / (double)MAX(state->samples, 1);
+    return MAX(state->steps, (int64_t)ceil(all));
 }
 
 double trainer_rate_scale(const Trainer *t)

@@ -53,7 +53,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     if (elapsed < *shown + SHOW_AFTER_S || !isatty(STDERR_FILENO))
         return;
     if (*shown == 0) {
-        what = g_strdup_printf("step %" PRId64, t->state.attempts + 1);
+        what = g_strdup_printf("step %" PRId64, t->state.steps + 1);
         progress_open(what, "samples", (uint64_t)t->batch.own_samples);
     }
     *shown = elapsed;
@@ -122,7 +122,7 @@ static bool forward_backward(Trainer *t, GError **error)
     if (piped)
         run_pipeline(t);
     for (int64_t done = 1; !piped && goes_on && done <= batch->accum; done++) {
-        pulse_at(t->pulse, t->state.attempts + 1, done, "forward and backward");
+        pulse_at(t->pulse, t->state.steps + 1, done, "forward and backward");
         fault_point("microbatch");
         profile_begin(t->dev, "microbatch", (int)done - 1);
         model_pass(t->model, batch->micros[done - 1], &t->loss);
@@ -147,7 +147,7 @@ static void count_step(Trainer *t)
 {
     TrainState *state = &t->state;
     StepRecord *step = &t->step;
-    state->attempts++;
+    state->steps++;
     state->tokens += step->tokens;
     state->target_tokens += step->target_tokens;
     state->samples += t->batch.samples;
@@ -175,7 +175,7 @@ static bool update(Trainer *t, GError **error)
 {
     const double start = clock_seconds();
     StepRecord *step = &t->step;
-    pulse_at(t->pulse, t->state.attempts + 1, 0, "update");
+    pulse_at(t->pulse, t->state.steps + 1, 0, "update");
     profile_begin(t->dev, "update", -1);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &step->sums);
@@ -211,17 +211,17 @@ static bool scale_loss(Trainer *t, GError **error)
         return fail_user(error,
                          "step %" PRId64 ": the loss is not finite at the smallest loss scale, %g, which changes no "
                          "loss: activations overflow in fp16; go on with train.precision=bf16, or lower optim.lr",
-                         t->state.attempts, step->loss_scale);
+                         t->state.steps, step->loss_scale);
     return fail_user(error,
                      "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "
                      "with train.precision=bf16",
-                     t->state.attempts, step->loss_scale);
+                     t->state.steps, step->loss_scale);
 }
 
 static bool read_batches(Trainer *t, GError **error)
 {
     const double start = clock_seconds();
-    pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
+    pulse_at(t->pulse, t->state.steps + 1, 0, "data");
     fault_point("step");
     profile_begin(t->dev, "data", -1);
     const bool borrowed = borrow_batches(t, error);

@@ -111,7 +111,7 @@ struct StepRecord {
     SpikeLevel before;    /* mean and deviation of the losses before this step */
     bool again;           /* the step has changed nothing, and is to be made again after a save */
     bool last;            /* the run ends after this step */
-    StepCost cost;        /* also of the attempt before, if that was to be made again */
+    StepCost cost;        /* also of the first time, if the step is made again */
 };
 
 struct Trainer {

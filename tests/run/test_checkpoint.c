@@ -40,7 +40,7 @@ static void set_up(Fixture *f, gconstpointer data)
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
     f->state = (TrainState){
-        .attempts = 5,
+        .steps = 5,
         .updates = 4,
         .samples = 40,
         .tokens = 123456789012,

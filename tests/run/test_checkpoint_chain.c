@@ -122,7 +122,7 @@ static void run_rank(Comm *world, void *context)
     };
     if (step->from == NULL) {
         fill(tensors);
-        state = (TrainState){ .attempts = 9,
+        state = (TrainState){ .steps = 9,
                               .updates = 7,
                               .samples = 72,
                               .tokens = 4001,

@@ -66,7 +66,7 @@ static void run_rank(Comm *comm, void *context)
     g_assert_no_error(error);
     Optimizer *optimizer = optimizer_open(model_params(model), &work->optim, &error);
     g_autoptr(GArray) tensors = stored_tensors(model_params(model), optimizer, NULL, comm_rank(comm));
-    TrainState state = { .attempts = work->saves ? 5 : 0, .updates = work->saves ? 4 : 0, .best_step = -1 };
+    TrainState state = { .steps = work->saves ? 5 : 0, .updates = work->saves ? 4 : 0, .best_step = -1 };
     const Checkpoint checkpoint = {
         .model = &tiny, .ranks = comm, .params = model_params(model), .optimizer = optimizer, .state = &state
     };
@@ -78,7 +78,7 @@ static void run_rank(Comm *comm, void *context)
     g_assert_true(done);
     if (!work->saves)
         compare(tensors);
-    g_assert_cmpint(state.attempts, ==, 5);
+    g_assert_cmpint(state.steps, ==, 5);
     g_assert_cmpint(state.updates, ==, 4);
     optimizer_close(optimizer);
     model_close(model);

@@ -103,7 +103,7 @@ bool __wrap_train_step(Trainer *t, GError **error)
     allocated = atomic_load(&allocations) - allocated;
     faults = page_faults(t->dev->threads) - faults;
     threads = atomic_load(&threads_started) - threads;
-    fprintf(stderr, "step %ld: %ld allocations, %ld page faults, %ld threads started\n", (long)t->state.attempts,
+    fprintf(stderr, "step %ld: %ld allocations, %ld page faults, %ld threads started\n", (long)t->state.steps,
             allocated, faults, threads);
     return made;
 }

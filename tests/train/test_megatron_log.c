@@ -5,7 +5,7 @@
 
 #define DATE "\\[\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\] "
 
-static const TrainState state = { .attempts = 29020,
+static const TrainState state = { .steps = 29020,
                                   .samples = 10698064,
                                   .window.head[HEAD_TOKENS] = { .loss = 561.5, .nll = 561.5, .weight = 200 },
                                   .window_steps = 9,
@@ -71,7 +71,7 @@ static void readers_find_every_number(void)
 /* A window whose steps were all skipped has no loss, and the norm of infinite gradients is no number. */
 static void unknown_fields_are_left_out(void)
 {
-    const TrainState skipped = { .attempts = 3, .window_skipped = 3 };
+    const TrainState skipped = { .steps = 3, .window_skipped = 3 };
     const TrainRecord unknown = { .state = &skipped, .grad_norm = INFINITY };
     g_autofree char *line = megatron_train_line(&unknown);
     g_assert_null(strstr(line, "lm loss"));

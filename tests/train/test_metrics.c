@@ -51,7 +51,7 @@ static void metrics_event(Metrics *metrics, int64_t step, const char *what)
 
 static void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
-    metrics_write(metrics, &(LogRecord){ RECORD_TRAIN, record->state->attempts, .train = record });
+    metrics_write(metrics, &(LogRecord){ RECORD_TRAIN, record->state->steps, .train = record });
 }
 
 static void metrics_valid(Metrics *metrics, const ValidRecord *record)
@@ -141,7 +141,7 @@ static void a_number_that_is_none_becomes_null(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const TrainState state = { .attempts = 3,
+    const TrainState state = { .steps = 3,
                                .updates = 3,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 },
                                .window_steps = 1 };
@@ -179,7 +179,7 @@ static void losses_of_tokens_and_labels_are_told_apart(void)
     Metrics *metrics = metrics_open(folder, 0, NULL);
     const HeadSums labels = { .loss = 2, .nll = 2, .correct = 3, .weight = 4 };
     const TrainState state = {
-        .attempts = 3,
+        .steps = 3,
         .window.head = { [HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 }, [HEAD_LABELS] = labels }
     };
     const LossSums held_out = {
@@ -228,7 +228,7 @@ static void limit_files(rlim_t bytes)
 
 static void write_step(Metrics *metrics, int64_t step)
 {
-    const TrainState state = { .attempts = step,
+    const TrainState state = { .steps = step,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .weight = 2 },
                                .window_steps = 1 };
     const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = 1, .left_s = -1 };

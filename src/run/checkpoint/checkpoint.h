@@ -21,9 +21,9 @@ typedef struct UpdateSums {
 
 #define CHECKPOINT_RECENT_LOSSES 1000 /* the most losses that train.spike_window means */
 
-/* The counters of a run after `attempts` steps. */
+/* The counters of a run after `steps` steps, which state.json calls attempts. */
 typedef struct TrainState {
-    int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
+    int64_t steps, updates;                 /* updates: the steps that changed the weights; a skipped step did not */
     int64_t samples, tokens, target_tokens; /* numbers read so far; `tokens` counts the encoder's tokens, or the
                                                decoder's in a decoder-only model */
     LossSums window; /* sums of the losses since the last log line, so that a resumed run logs the same means */

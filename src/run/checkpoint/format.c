@@ -6,7 +6,7 @@
 
 #define ROW(field) offsetof(TrainState, field)
 const StateField state_fields[] = {
-    { "attempts", ROW(attempts), STATE_COUNT, true, 0 },
+    { "attempts", ROW(steps), STATE_COUNT, true, 0 },
     { "updates", ROW(updates), STATE_COUNT, true, 0 },
     { "samples", ROW(samples), STATE_COUNT, true, 0 },
     { "tokens", ROW(tokens), STATE_COUNT, true, 0 },

@@ -26,7 +26,7 @@ static void loam_train(const TrainRecord *record)
     const TrainState *state = record->state;
     const LossSums *window = &state->window;
     g_autoptr(GString) line = g_string_new(NULL);
-    g_string_append_printf(line, "step %" PRId64, state->attempts);
+    g_string_append_printf(line, "step %" PRId64, state->steps);
     if (record->total_steps)
         g_string_append_printf(line, "/%" PRId64, record->total_steps);
     g_autofree char *rate = text_count(record->tokens_per_s);

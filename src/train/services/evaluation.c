@@ -101,7 +101,7 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
 {
     HeldoutSet *set = t->valid->pdata[i];
     const int64_t n = t->config.train.eval_samples, all = loader_epoch_samples(set->loader);
-    const ValidRecord record = { .step = t->state.attempts,
+    const ValidRecord record = { .step = t->state.steps,
                                  .name = set->name,
                                  .index = (int)i,
                                  .sums = &result->sums,
@@ -118,7 +118,7 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
         services_tell(t, &(LogRecord){ RECORD_VALID, record.step, .valid = &record });
     else
         log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
-                    t->state.attempts, set->path_prefix);
+                    t->state.steps, set->path_prefix);
 }
 
 static bool evaluate_sets(const Trainer *t, SetResult *results, GError **error)
@@ -141,7 +141,7 @@ static bool evaluate_sets(const Trainer *t, SetResult *results, GError **error)
  * will train it on a task. Its metric is not recorded as the best one, and no checkpoint of it is saved. */
 static bool is_untrained(const Trainer *t)
 {
-    return t->state.attempts == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
+    return t->state.steps == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
 }
 
 /* Records the value if it is the best one so far among those computed on the same held-out samples. */
@@ -153,7 +153,7 @@ static bool note_best(const Evaluation *own, const Trainer *t, double value)
     if (is_untrained(t) || !isfinite(value) || !better)
         return false;
     state->best_value = value;
-    state->best_step = state->attempts;
+    state->best_step = state->steps;
     state->best_data = own->best_data;
     return true;
 }
@@ -164,7 +164,7 @@ static void note_stale(const Evaluation *own, const Trainer *t, bool best)
 {
     TrainState *state = own->counters;
     const OptimConfig *optim = &t->config.optim;
-    if (state->attempts == 0)
+    if (state->steps == 0)
         return;
     state->stale = best ? 0 : state->stale + 1;
     bool warm = schedule_warmed_up(&t->schedule, trainer_counts(state));
@@ -175,17 +175,17 @@ static void note_stale(const Evaluation *own, const Trainer *t, bool best)
     state->drops++;
     log_info("step %" PRId64 "  %s did not improve in %" PRId64
              " evaluations: the learning rate is multiplied by %g, %.3g in all",
-             state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, trainer_rate_scale(t));
+             state->steps, best_name(t), optim->plateau_patience, optim->plateau_factor, trainer_rate_scale(t));
 }
 
 /* Evaluates everything before it reports any result, so that an abandoned evaluation logs nothing. Before the first
  * step no examples are answered, because an untrained model often generates up to the length limit. */
 static bool evaluate_all(const Evaluation *own, const Trainer *t, SetResult *results, GError **error)
 {
-    const bool scores = t->state.attempts > 0;
+    const bool scores = t->state.steps > 0;
     if (!evaluate_sets(t, results, error))
         return false;
-    pulse_at(t->pulse, t->state.attempts, 0, "answering examples");
+    pulse_at(t->pulse, t->state.steps, 0, "answering examples");
     if (scores && !scores_run(t, error))
         return false;
     for (guint i = 0; i < t->valid->len; i++)
@@ -200,13 +200,13 @@ static bool evaluate_heldout(Evaluation *own, const Trainer *t, bool *best, GErr
 {
     TrainState *state = own->counters;
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
-    pulse_at(t->pulse, state->attempts, 0, "evaluation");
+    pulse_at(t->pulse, state->steps, 0, "evaluation");
     fault_point("evaluation");
     if (!evaluate_all(own, t, results, error))
         return false;
-    state->evaluated = state->attempts;
+    state->evaluated = state->steps;
     state->evaluation_left = 0;
-    const bool by_score = scores_best_name(t), answered = by_score && state->attempts > 0;
+    const bool by_score = scores_best_name(t), answered = by_score && state->steps > 0;
     *best = (answered || !by_score) && note_best(own, t, answered ? scores_best(t) : loss_sums_total(&results[0].sums));
     note_stale(own, t, *best);
     every_done(&own->every);
@@ -223,7 +223,7 @@ static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
         return VERDICT_GO_ON;
     if (!evaluate_heldout(own, t, &best, error))
         return VERDICT_ABORT;
-    return best || saving_saved(t) == t->state.attempts ? VERDICT_SAVE : VERDICT_GO_ON;
+    return best || saving_saved(t) == t->state.steps ? VERDICT_SAVE : VERDICT_GO_ON;
 }
 
 static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error)
@@ -247,7 +247,7 @@ static void note_patience(const Trainer *t)
     g_autofree char *evaluations = text_counted(t->state.stale, "evaluation");
     g_autofree char *what = g_strdup_printf("no better %s in %s%s: the run ends (train.patience)", best_name(t),
                                             evaluations, undefined ? ", the last is undefined (nan)" : "");
-    log_info("step %" PRId64 "  %s", t->state.attempts, what);
+    log_info("step %" PRId64 "  %s", t->state.steps, what);
     services_event(t, what);
 }
 
@@ -264,19 +264,19 @@ static void report_best(const Trainer *t)
     g_autofree char *metrics = read ? run_result_describe(&result, best) : g_strdup("");
     log_info("best by %s: step %" PRId64 "%s%s%s  %s", best ? best : "loss", state->best_step,
              state->best_step == 0 ? ", the model that the run started from" : "", *metrics ? ": " : "", metrics, link);
-    if (state->best_step != state->attempts && run_means_best(t->config.run.dir))
+    if (state->best_step != state->steps && run_means_best(t->config.run.dir))
         log_info("%s means the best checkpoint from here on, %s@latest the one of step %" PRId64, t->config.run.dir,
-                 t->config.run.dir, state->attempts);
-    else if (state->best_step != state->attempts)
-        log_info("%s means the checkpoint of step %" PRId64 ", %s@best the best one", t->config.run.dir,
-                 state->attempts, t->config.run.dir);
+                 t->config.run.dir, state->steps);
+    else if (state->best_step != state->steps)
+        log_info("%s means the checkpoint of step %" PRId64 ", %s@best the best one", t->config.run.dir, state->steps,
+                 t->config.run.dir);
     run_result_clear(&result);
 }
 
 static Verdict evaluation_at_end(void *own, const Trainer *t, GError **error)
 {
     (void)own, (void)error;
-    if (trainer_out_of_patience(t) && t->state.attempts > t->start.steps)
+    if (trainer_out_of_patience(t) && t->state.steps > t->start.steps)
         note_patience(t);
     report_best(t);
     return VERDICT_GO_ON;

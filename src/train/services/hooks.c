@@ -425,7 +425,7 @@ static void hooks_service_keep(void *own, const Trainer *t, int64_t *steps, int 
 /* Runs on_alert after an error, and on_stop, and waits for all hooks. */
 static void hooks_service_close(void *own, const Trainer *t, const GError *problem)
 {
-    const int64_t step = t->state.attempts;
+    const int64_t step = t->state.steps;
     const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
     g_autofree char *ended = g_strdup_printf("the run has ended at step %" PRId64, step);
     if (problem && !stopped)

@@ -20,7 +20,7 @@ typedef struct Log {
 
 static void begin_window(Log *log, const Trainer *t)
 {
-    log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state.attempts };
+    log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state.steps };
 }
 
 static bool log_lines_open(void **own, const Trainer *t, GError **error)
@@ -89,7 +89,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
     if (state.window_steps == 0)
         state.window = step->sums;
     const double elapsed = clock_seconds() - window->started - (t->clock.paused_s - window->paused_s),
-                 steps = (double)MAX(state.attempts - window->first, 1),
+                 steps = (double)MAX(state.steps - window->first, 1),
                  fill = (double)window->tokens / (double)window->room;
     TrainRecord record = { .state = &state,
                            .lr = step->lr,
@@ -120,7 +120,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
                            .passes_s = window->cost.passes_s / steps,
                            .update_s = window->cost.update_s / steps };
     services_measure(t, &record);
-    services_tell(t, &(LogRecord){ RECORD_TRAIN, state.attempts, .train = &record });
+    services_tell(t, &(LogRecord){ RECORD_TRAIN, state.steps, .train = &record });
 }
 
 /* After the last step the window does not begin again unless the line was due, so that a run that is later continued

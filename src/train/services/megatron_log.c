@@ -18,7 +18,7 @@ char *megatron_train_line(const TrainRecord *record)
     GString *line = g_string_new(NULL);
     g_autofree char *now = now_text();
     g_string_append_printf(line, " [%s] iteration %8" PRId64 "/%8" PRId64 " | consumed samples: %12" PRId64, now,
-                           state->attempts, record->about_steps, state->samples);
+                           state->steps, record->about_steps, state->samples);
     g_string_append_printf(line, " | elapsed time per iteration (ms): %.1f | learning rate: %.3E", 1e3 * record->step_s,
                            record->lr);
     g_string_append_printf(line, " | global batch size: %5" PRId64, record->batch);

@@ -26,7 +26,7 @@ static bool put_timers(IoFile *events, const TrainRecord *record, GError **error
                    { "forward-backward-time", record->passes_s },
                    { "optimizer-time", record->update_s } };
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
-        if (!events_scalar(events, timers[i].name, record->state->attempts, timers[i].seconds, error))
+        if (!events_scalar(events, timers[i].name, record->state->steps, timers[i].seconds, error))
             return false;
     return true;
 }
@@ -34,7 +34,7 @@ static bool put_timers(IoFile *events, const TrainRecord *record, GError **error
 bool megatron_series_train(IoFile *events, const TrainRecord *record, GError **error)
 {
     const TrainState *state = record->state;
-    const Place place = { events, state->attempts, state->samples };
+    const Place place = { events, state->steps, state->samples };
     const struct {
         const char *name;
         double value;

@@ -137,7 +137,7 @@ static void pulse_service_close(void *own, const Trainer *t, const GError *probl
     Pulse *pulse = t->pulse;
     if (pulse == NULL)
         return;
-    pulse_at(pulse, t->state.attempts, 0, "end");
+    pulse_at(pulse, t->state.steps, 0, "end");
     /* A command that is refused before it trains leaves a run that has ended as it was. */
     const bool refused = pulse->had_ended && !t->services.open && error_status(problem) == LOAM_ERROR_USER;
     end_beats(pulse, refused ? 0 : error_status(problem));

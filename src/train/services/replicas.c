@@ -19,7 +19,7 @@ static bool compare_hashes(const Trainer *t, Comm *group, const uint64_t *own, i
                                     "step %" G_GINT64_FORMAT
                                     ": rank %d has other weights than rank %d (%s), which means faulty memory or a "
                                     "faulty processor; the previous checkpoint is kept",
-                                    t->state.attempts, first + r * step, first,
+                                    t->state.steps, first + r * step, first,
                                     params_bucket_name(model_params(t->model), b));
     return true;
 }
@@ -51,7 +51,7 @@ static bool compare_tied(const Trainer *t, GError **error)
                                     ": stages %d and %d of a pipeline have different weights of a parameter that both "
                                     "use, which means faulty memory or a faulty processor; the previous checkpoint is "
                                     "kept",
-                                    t->state.attempts, j / TIED_MOST, i / TIED_MOST);
+                                    t->state.steps, j / TIED_MOST, i / TIED_MOST);
     return true;
 }
 
@@ -78,7 +78,7 @@ static Verdict replicas_after_step(void *own, const Trainer *t, GError **error)
 {
     (void)own;
     const int64_t every = t->config.parallel.check_every;
-    const bool checks = comm_size(t->mesh.world) > 1 && every > 0 && t->state.attempts % every == 0;
+    const bool checks = comm_size(t->mesh.world) > 1 && every > 0 && t->state.steps % every == 0;
     return !checks || compare_replicas(t, error) ? VERDICT_GO_ON : VERDICT_ABORT;
 }
 

@@ -40,7 +40,7 @@ static bool saving_open(void **own, const Trainer *t, GError **error)
     (void)error;
     Saving *saving = *own = g_new0(Saving, 1);
     const TrainConfig *train = &t->config.train;
-    saving->saved = t->start.resumed ? t->state : (TrainState){ .attempts = -1, .best_step = -1 };
+    saving->saved = t->start.resumed ? t->state : (TrainState){ .steps = -1, .best_step = -1 };
     saving->every = phases_of(&t->config, loader_epoch_samples(t->train), trainer_counts_tokens(t));
     if (train->save_every.unit != UNIT_SECONDS)
         saving->within = trainer_every(t, train->save_within);
@@ -86,7 +86,7 @@ static Save *save_new(const Saving *saving, const Trainer *t, Comm *ranks)
                     .dir = t->config.run.dir,
                     .hold = t->hold,
                     .keep = keep_of(t),
-                    .folder = run_checkpoint_path(t->config.run.dir, t->state.attempts) };
+                    .folder = run_checkpoint_path(t->config.run.dir, t->state.steps) };
     return save;
 }
 
@@ -106,9 +106,9 @@ static bool write_checkpoint(Save *save)
         return false;
     if (comm_rank(save->ranks) > 0)
         return true;
-    run_link(save->dir, "latest", state->attempts);
-    if (state->best_step == state->attempts)
-        run_link(save->dir, "best", state->attempts);
+    run_link(save->dir, "latest", state->steps);
+    if (state->best_step == state->steps)
+        run_link(save->dir, "best", state->steps);
     if (!rollback_forget(save->dir, error))
         return false;
     return run_retain(save->dir, &save->keep, error);
@@ -140,7 +140,7 @@ static void *save_thread(void *context)
 /* Says, in a message about a failed save, what the newest valid checkpoint is. */
 static const char *what_stands(const Saving *saving)
 {
-    return saving->saved.attempts >= 0 ? "the previous checkpoint is kept" : "no save has succeeded so far";
+    return saving->saved.steps >= 0 ? "the previous checkpoint is kept" : "no save has succeeded so far";
 }
 
 /* After a failed save of the best checkpoint: restores best_value and best_step of the previous one, which exists on
@@ -159,7 +159,7 @@ static void forget_best(const Saving *saving, const Save *save)
 static bool end_save(Saving *saving, const Trainer *t, Save *save, bool last, GError **error)
 {
     const bool fatal = !save->written && last;
-    const int64_t step = save->state.attempts;
+    const int64_t step = save->state.steps;
     const SaveRecord record = { .folder = save->folder,
                                 .problem = save->written ? NULL : save->problem->message,
                                 .best = save->state.best_step == step,
@@ -191,7 +191,7 @@ static void wait_for_save(Saving *saving, const Trainer *t)
     g_thread_join(save->thread);
     save->stall_s += clock_seconds() - start;
     if (clock_seconds() - start > LONG_WAIT_S)
-        log_info("waited %.1fs for the save of step %" PRId64, clock_seconds() - start, save->state.attempts);
+        log_info("waited %.1fs for the save of step %" PRId64, clock_seconds() - start, save->state.steps);
     saving->save = NULL;
     end_save(saving, t, save, false, NULL);
 }
@@ -206,7 +206,7 @@ void saving_wait(const Trainer *t)
 int64_t saving_saved(const Trainer *t)
 {
     const Saving *saving = service_own(t, &saving_service);
-    return saving ? saving->saved.attempts : -1;
+    return saving ? saving->saved.steps : -1;
 }
 
 /* Ends a save that a thread has written, and never waits. A failed one is left to wait_for_save, which all ranks call
@@ -225,9 +225,9 @@ bool saving_save(const Trainer *t, bool last, GError **error)
     const double start = clock_seconds();
     const TrainState *state = &t->state;
     Saving *saving = service_own(t, &saving_service);
-    pulse_at(t->pulse, state->attempts, 0, "save");
+    pulse_at(t->pulse, state->steps, 0, "save");
     wait_for_save(saving, t);
-    if (saving->saved.attempts == state->attempts && saving->saved.evaluated == state->evaluated &&
+    if (saving->saved.steps == state->steps && saving->saved.evaluated == state->evaluated &&
         saving->saved.evaluation_left == state->evaluation_left)
         return true;
     if (!mesh_check(&t->mesh, error)) /* if a rank failed during the update, some weights are updated and others not */

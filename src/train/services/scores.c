@@ -324,7 +324,7 @@ static double mean_score(const Scores *scores)
 /* Records the scores of n examples. */
 static void tell_scores(const Trainer *t, const char *name, const GArray *metrics, int64_t n, double seconds)
 {
-    services_tell(t, &(LogRecord){ RECORD_SCORES, t->state.attempts, .scores = { name, metrics, n, seconds } });
+    services_tell(t, &(LogRecord){ RECORD_SCORES, t->state.steps, .scores = { name, metrics, n, seconds } });
 }
 
 void scores_report(const Trainer *t)
@@ -339,7 +339,7 @@ void scores_report(const Trainer *t)
         tell_scores(t, scored->name, scored->metrics, task_eval_count(scored->eval), scored->seconds);
         g_autofree char *samples = task_eval_samples(scored->eval, t->config.log.samples);
         if (samples)
-            services_tell(t, &(LogRecord){ RECORD_SAMPLES, t->state.attempts, .samples = { scored->name, samples } });
+            services_tell(t, &(LogRecord){ RECORD_SAMPLES, t->state.steps, .samples = { scored->name, samples } });
         n += task_eval_count(scored->eval);
         seconds += scored->seconds;
     }

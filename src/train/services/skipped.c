@@ -77,7 +77,7 @@ static int64_t good_checkpoint(const Trainer *t)
 {
     g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir); /* newest first */
     for (guint i = 0; i < steps->len; i++)
-        if (g_array_index(steps, int64_t, i) < t->state.attempts - t->state.skipped)
+        if (g_array_index(steps, int64_t, i) < t->state.steps - t->state.skipped)
             return g_array_index(steps, int64_t, i);
     return -1;
 }
@@ -105,7 +105,7 @@ static bool weights_finite(const Trainer *t)
  * else is known, after a comma. */
 static bool fail_broken(const Trainer *t, const char *why, GError **error)
 {
-    const int64_t skipped = t->state.skipped, good = t->state.attempts - skipped;
+    const int64_t skipped = t->state.skipped, good = t->state.steps - skipped;
     g_autofree char *back = describe_way_back(t), *run = text_shell_word(t->config.run.dir),
                     *last = good > 0 ? g_strdup_printf("step %" PRId64 " was the last one with", good)
                                      : g_strdup("no step had");
@@ -123,7 +123,7 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
     if (t->step.updated || t->step.spike)
         return VERDICT_GO_ON;
     g_autofree char *what = describe_skipped(t);
-    log_warning("step %" PRId64 " %s", t->state.attempts, what);
+    log_warning("step %" PRId64 " %s", t->state.steps, what);
     services_event(t, what);
     const bool goes_on = own->stuck >= MAX_STUCK ? fail_stuck(own, t, error)
                                                  : t->state.skipped < MAX_SKIPPED ||
@@ -143,8 +143,7 @@ static void skipped_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 static void warn_of_scale(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    g_autofree char *since =
-                        g_strdup_printf("the weights are those of step %" PRId64, state->attempts - state->skipped),
+    g_autofree char *since = g_strdup_printf("the weights are those of step %" PRId64, state->steps - state->skipped),
                     *what = g_strdup_printf("the last %" PRId64 " steps of the run updated nothing, and the loss scale "
                                             "was still falling, to %g: %s; a longer train.length goes on from there",
                                             state->skipped, state->loss_scale.scale,

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* saved: TrainState.attempts at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
+/* saved: TrainState.steps at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
  * means none. */
 typedef struct Spikes {
     int64_t saved;
@@ -40,13 +40,13 @@ static void spikes_before_update(void *own, const Trainer *t, StepRecord *step)
     step->loss = loss_sums_total(&step->sums);
     step->before = spike_level(&t->state);
     step->spike = step->updated && spike_is(&t->state, &t->config.train, step->loss);
-    step->again = step->spike && action != SPIKE_REPORT && spikes->saved != t->state.attempts;
+    step->again = step->spike && action != SPIKE_REPORT && spikes->saved != t->state.steps;
     step->updated = step->updated && !(step->spike && action == SPIKE_SKIP);
 }
 
 static void spikes_count(TrainState *state, const Trainer *t)
 {
-    state->spike_step = t->step.spike ? state->attempts : state->spike_step;
+    state->spike_step = t->step.spike ? state->steps : state->spike_step;
     spike_count(state, &t->config.train, t->step.loss);
 }
 
@@ -56,7 +56,7 @@ static void note_spike(const Trainer *t)
     const StepRecord *spike = &t->step;
     const char *dir = t->config.run.dir;
     g_autofree char *run = text_shell_word(dir);
-    const int64_t step = t->state.attempts + spike->again,
+    const int64_t step = t->state.steps + spike->again,
                   first = spike->again ? t->state.samples : t->state.samples - t->batch.samples;
     g_autofree char *what =
         g_strdup_printf("loss %.4f is a spike above the mean %.4f; its samples are %" PRId64 " to %" PRId64
@@ -77,7 +77,7 @@ static Verdict spikes_after_step(void *own, const Trainer *t, GError **error)
         note_spike(t);
     if (!t->step.again)
         return VERDICT_GO_ON;
-    spikes->saved = t->state.attempts;
+    spikes->saved = t->state.steps;
     return VERDICT_REPEAT;
 }
 

@@ -81,7 +81,7 @@ static Verdict straggler_after_step(void *own, const Trainer *t, GError **error)
     const bool known = heartbeat_read(t->config.run.dir, slow->rank, &beat);
     g_autofree char *what = g_strdup_printf("rank %d%s%s computes %.1f times as long as the others, which wait for it",
                                             slow->rank, known ? " on " : "", known ? beat.host : "", slow->factor);
-    log_warning("step %" PRId64 " %s", t->state.attempts, what);
+    log_warning("step %" PRId64 " %s", t->state.steps, what);
     services_event(t, what);
     slow->new = false;
     return VERDICT_GO_ON;

@@ -119,7 +119,7 @@ static bool tensorboard_service_open(void **own, const Trainer *t, GError **erro
     const LogConfig none = { 0 };
     *own = tensorboard_open(t->config.run.dir, service_resumed(t), ended ? &none : &t->config.log, error);
     if (*own && !ended)
-        write_options(*own, t->state.attempts, &t->config);
+        write_options(*own, t->state.steps, &t->config);
     return *own != NULL;
 }
 

@@ -42,20 +42,20 @@ static void trace_before_step(void *own, const Trainer *t)
 {
     Trace *trace = own;
     const int64_t first = t->start.steps, traced = t->length.steps - first == 1 ? first : first + 1;
-    if (trace->done || t->state.attempts != traced)
+    if (trace->done || t->state.steps != traced)
         return;
     trace->records = true;
     trace->events = (Profile){ .keeps_events = true };
     trace_ranks_begin(&trace->ranks, &t->mesh);
     t->dev->profile = &trace->events;
-    profile_begin(t->dev, "step", (int)t->state.attempts + 1);
+    profile_begin(t->dev, "step", (int)t->state.steps + 1);
 }
 
 /* Rank 0 writes the trace. If it cannot, such as on a full disk, the run does not end. */
 static void write_trace(const Trace *trace, const Trainer *t)
 {
     g_autoptr(GError) problem = NULL;
-    const int64_t step = t->state.attempts;
+    const int64_t step = t->state.steps;
     if (comm_rank(t->mesh.world) > 0)
         return;
     g_autofree char *hidden = comm_size(t->mesh.world) > 1
@@ -90,8 +90,8 @@ static Verdict trace_at_end(void *own, const Trainer *t, GError **error)
     const Trace *trace = own;
     if (!trace->done)
         log_warning("--trace: %s is not written: %s", t->start.trace,
-                    t->state.attempts == t->start.steps ? "no step is left to trace"
-                                                        : "it is of the second step, and there was only one");
+                    t->state.steps == t->start.steps ? "no step is left to trace"
+                                                     : "it is of the second step, and there was only one");
     return VERDICT_GO_ON;
 }
 

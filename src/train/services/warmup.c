@@ -33,7 +33,7 @@ static Verdict warmup_after_step(void *own, const Trainer *t, GError **error)
     if (done / elapsed * length < warmup)
         log_warning("optim.warmup is longer than the run, about %.0f steps at this speed: the learning rate never "
                     "reaches its peak; write a share of the length, such as optim.warmup=6%%",
-                    (double)(t->state.attempts - t->start.steps) / elapsed * length);
+                    (double)(t->state.steps - t->start.steps) / elapsed * length);
     return VERDICT_GO_ON;
 }
 
