@@ -23,13 +23,6 @@
 #define PREFETCH_DEPTH 8
 #define RATE_JUMP      0.02 /* share of the peak by which a changed learning rate is told */
 
-/* What is needed until the run is open. */
-typedef struct Opening {
-    Trainer *t;
-    MemoryPlan memory;
-    bool micro_chosen; /* train.micro_batch was auto */
-} Opening;
-
 /* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
  */
 static bool open_datasets(Trainer *t, GError **error)
@@ -62,6 +55,8 @@ static bool open_loaders(Trainer *t, GError **error)
         return false;
     ranks_divide(t);
     t->plan.micro_most = t->batch.micro;
+    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
+    t->batch.micros = g_new0(const Batch *, ranks_most_microbatches(t));
     return true;
 }
 
@@ -138,13 +133,6 @@ static void report_mixture(const Trainer *t)
         log_info("%s", (char *)lines->pdata[i]);
 }
 
-static bool take_memory(Opening *opening, GError **error)
-{
-    const Trainer *t = opening->t;
-    return memory_take(&opening->memory, &t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev,
-                       error);
-}
-
 static bool open_trained(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -162,12 +150,11 @@ static bool open_trained(Trainer *t, GError **error)
     return true;
 }
 
-static void report_model(const Opening *opening)
+static bool report_model(Trainer *t, GError **error)
 {
-    const Trainer *t = opening->t;
     const int64_t n_params = model_config_params(&t->config.model);
-    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&opening->memory, n_params),
-                    *memory = memory_describe(&opening->memory), *precision = precision_describe(t->dev->precision),
+    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
+                    *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
                     *device = compute_device_describe(t->dev, precision);
     g_autofree char *ranks = ranks_describe(t);
     log_info("model: %s parameters%s; memory %s; %s%s", count, trained, memory, device, ranks);
@@ -178,19 +165,23 @@ static void report_model(const Opening *opening)
     g_autoptr(GError) problem = NULL;
     if (!hf_can_export(&t->config.model, &problem))
         log_info("`loam export --to hf` cannot write this model: %s", problem->message);
-    if (opening->micro_chosen)
+    if (t->plan.micro_chosen)
         log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step",
                  t->batch.micro, t->batch.accum, t->batch.accum == 1 ? "" : "es");
+    (void)error;
+    return true;
 }
 
 /* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
-static void start_decoders(Trainer *t)
+static bool start_decoders(Trainer *t, GError **error)
 {
     TokenRoles *roles = model_roles(t->model);
     token_roles_complete(roles, t->tok);
     token_roles_add_eos(roles, tokenizer_eos(t->tok));
     loader_start_decoder(t->train, roles->decoder_start);
     heldout_sets_start_decoder(t->valid, roles->decoder_start);
+    (void)error;
+    return true;
 }
 
 /* Only rank 0 checks the run's folder, because it may already have written files there when other ranks get here. */
@@ -254,10 +245,12 @@ static bool check_disk_room(const Trainer *t, GError **error)
 }
 
 /* Events: what is planned and where the run is trained, for `loam report`, and which options have changed. */
-static void note_start(const Opening *opening)
+static bool note_start(Trainer *t, GError **error)
 {
-    const Trainer *t = opening->t;
-    const MemoryPlan *memory = &opening->memory;
+    (void)error;
+    if (trainer_had_ended(t))
+        return true;
+    const MemoryPlan *memory = &t->memory;
     const int64_t step = t->state.steps;
     g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
                     *device = compute_device_describe(t->dev, precision),
@@ -272,6 +265,7 @@ static void note_start(const Opening *opening)
     services_start_event(t, what, start);
     for (guint i = 0; i < t->changes->len; i++)
         services_event(t, t->changes->pdata[i]);
+    return true;
 }
 
 /* The counters before the last update, if it had the mean size of all of them. */
@@ -300,8 +294,9 @@ static void note_rate(const Trainer *t)
                  was, state->steps, is, share);
 }
 
-static void advise(const Trainer *t)
+static bool advise(Trainer *t, GError **error)
 {
+    (void)error;
     note_rate(t);
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_samples(t->train), length = config_length_steps(config, epoch);
@@ -312,10 +307,14 @@ static void advise(const Trainer *t)
     trainer_note_table(t);
     if (t->length.steps > 0)
         mixture_advise(t->train, trainer_run_samples(t));
+    report_mixture(t);
+    return true;
 }
 
-static bool save_run(const Trainer *t, GError **error)
+static bool save_run(Trainer *t, GError **error)
 {
+    if (comm_rank(t->mesh.world) > 0)
+        return true;
     return (trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error);
 }
 
@@ -345,69 +344,80 @@ static bool open_device(Trainer *t, GError **error)
     return t->dev && (*t->dev->gpu.name == '\0' || mesh_use_gpu(&t->mesh, t->dev, error));
 }
 
-static bool open_run_files(Opening *opening, GError **error)
+static bool open_run_files(Trainer *t, GError **error)
 {
-    Trainer *t = opening->t;
-    return trainer_prepare_task(t, error) && open_loaders(t, error) && take_memory(opening, error) &&
+    return trainer_prepare_task(t, error) && open_loaders(t, error) &&
+           memory_take(&t->memory, &t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev,
+                       error) &&
            open_directory(t, error);
 }
 
 /* Rank 0 makes the run directory and the datasets of a task, and chooses the microbatch if that is auto. Then the other
  * ranks open them. */
-static bool open_in_turn(Opening *opening, GError **error)
+static bool open_in_turn(Trainer *t, GError **error)
 {
-    Trainer *t = opening->t;
     const bool first = comm_rank(t->mesh.world) == 0;
-    opening->micro_chosen = config_micro_is_auto(&t->config);
-    if (!ranks_end_together(t, !first || open_run_files(opening, error), error))
+    t->plan.micro_chosen = config_micro_is_auto(&t->config);
+    if (!ranks_end_together(t, !first || open_run_files(t, error), error))
         return false;
-    const int64_t micro = opening->micro_chosen ? ranks_agree(t, first ? config_micro_samples(&t->config) : 0) : 0;
-    if (opening->micro_chosen && !first)
+    const int64_t micro = t->plan.micro_chosen ? ranks_agree(t, first ? config_micro_samples(&t->config) : 0) : 0;
+    if (t->plan.micro_chosen && !first)
         t->config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
-    return ranks_end_together(t, first || open_run_files(opening, error), error);
+    return ranks_end_together(t, first || open_run_files(t, error), error);
 }
 
-/* Opens what a run reads and computes with, in the state of its newest checkpoint. */
-static bool open_state(Opening *opening, GError **error)
+static bool open_refusing_services(Trainer *t, GError **error)
 {
-    Trainer *t = opening->t;
-    if (!check_stop_file(t, error) || !ranks_end_together(t, open_inputs(t, error), error) || !open_device(t, error) ||
-        !open_in_turn(opening, error) || !ranks_alike(t, error) ||
-        !ranks_end_together(t, open_trained(t, error), error))
-        return false;
-    report_model(opening);
-    if (!ranks_end_together(t, trainer_resume(t, error), error))
-        return false;
-    start_decoders(t);
-    return true;
+    return services_open(t, true, error);
 }
 
-/* Plans the steps, and writes into the run directory what is planned. */
-static bool open_plan(Trainer *t, GError **error)
+static bool open_other_services(Trainer *t, GError **error)
 {
-    const bool first = comm_rank(t->mesh.world) == 0;
-    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
-    const int64_t most = ranks_most_microbatches(t);
-    if (!ranks_end_together(t, plan_steps(t, error), error) || !services_open(t, true, error) ||
-        !ranks_end_together(t, !first || save_run(t, error), error))
-        return false;
-    if (t->config.train.save_async && !(t->save_ranks = comm_split(t->mesh.world, 0)))
-        return comm_check(t->mesh.world, error);
-    advise(t);
-    report_mixture(t);
+    return services_open(t, false, error);
+}
+
+static bool split_savers(Trainer *t, GError **error)
+{
+    return !t->config.train.save_async || (t->save_ranks = comm_split(t->mesh.world, 0)) ||
+           comm_check(t->mesh.world, error);
+}
+
+static bool open_prefetch(Trainer *t, GError **error)
+{
+    (void)error;
     t->prefetch = prefetch_open(t->train, t->plan.micro_most, PREFETCH_DEPTH,
                                 (PrefetchShare){ t->batch.own_samples, t->batch.samples });
-    t->batch.micros = g_new0(const Batch *, most);
     return true;
 }
+
+/* How a stage of the opening meets the other ranks. */
+typedef enum Meeting {
+    ALONE,     /* not at all, and it cannot fail */
+    TOGETHER,  /* at its end: each rank does it alone, then all wait for the last one and fail if one has failed */
+    EXCHANGES, /* in it: its function makes collective calls, and fails on all ranks or on none */
+} Meeting;
+
+/* The stages, in the order in which every rank takes them. */
+static const struct {
+    bool (*open)(Trainer *t, GError **error);
+    Meeting meeting;
+} stages[] = {
+    { check_stop_file, EXCHANGES }, { open_inputs, TOGETHER },          { open_device, EXCHANGES },
+    { open_in_turn, EXCHANGES },    { ranks_alike, EXCHANGES },         { open_trained, TOGETHER },
+    { report_model, ALONE },        { trainer_resume, TOGETHER }, /* rank 0 tells the others which checkpoint it loads
+                                                                   */
+    { start_decoders, ALONE },      { plan_steps, TOGETHER },           { open_refusing_services, EXCHANGES },
+    { save_run, TOGETHER },         { split_savers, EXCHANGES },        { advise, ALONE },
+    { open_prefetch, ALONE },       { open_other_services, EXCHANGES }, { note_start, ALONE },
+};
 
 bool trainer_open(Trainer *t, GError **error)
 {
-    Opening opening = { .t = t };
-    if (!open_state(&opening, error) || !open_plan(t, error) || !services_open(t, false, error))
-        return false;
-    if (!trainer_had_ended(t))
-        note_start(&opening);
+    for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
+        const bool done = stages[i].open(t, error);
+        if (stages[i].meeting == TOGETHER ? !ranks_end_together(t, done, error) : !done)
+            return false;
+    }
     return true;
 }
 

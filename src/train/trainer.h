@@ -8,6 +8,7 @@
 #include "comm/mesh.h"
 #include "data/prefetch.h"
 #include "eval/heldout.h"
+#include "plan/memory.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
@@ -40,6 +41,7 @@ typedef struct SamplePlan {
     SkipRange skips[SKIP_RANGES]; /* train.skip_samples */
     int n_skips;
     int64_t micro_most; /* samples per microbatch of the largest step, and of evaluations */
+    bool micro_chosen;  /* train.micro_batch was auto */
 } SamplePlan;
 
 /* The samples of the next step, which trainer_next_batch sets. */
@@ -134,6 +136,7 @@ struct Trainer {
     Loader *train;
     GPtrArray *valid; /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
     Prefetch *prefetch;
+    MemoryPlan memory;
     SamplePlan plan;
     RunLength length;
     TrainState state; /* the counters of the run; each is written by one file */
