@@ -186,8 +186,11 @@ def main():
             (make_with_4 if GENERATION == 4 else make_with_5)(out, name, settings)
     for name, row in parity_families.FAMILIES.items():
         if name in wanted:
-            make = parity_families.make_with_4 if GENERATION == 4 else parity_families.make_with_5
-            make(out, name, row, distances)
+            first = row.get("made_with", 4)
+            if GENERATION == first:
+                parity_families.make_all(out, name, row, distances)
+            elif GENERATION > first:
+                parity_families.make_with_5(out, name, row, distances)
     if GENERATION == 4 and "t5-v1.1" in wanted:
         write_sharded(out / "t5-v1.1-sharded", out / "t5-v1.1")
 

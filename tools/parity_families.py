@@ -7,6 +7,7 @@ allows.
 
 import json
 import math
+from unittest import mock
 
 import numpy
 import torch
@@ -24,6 +25,12 @@ FAMILIES = {
         settings=dict(vocab_size=61, hidden_size=24, intermediate_size=38, num_hidden_layers=2, num_attention_heads=6,
                       num_key_value_heads=2, head_dim=6, max_position_embeddings=64, rms_norm_eps=1e-5,
                       rope_theta=5000.0, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2)),
+    "qwen3": dict(
+        model="Qwen3ForCausalLM", config="Qwen3Config", made_with=5, seed=33, lengths=[18, 4, 27],
+        settings=dict(vocab_size=57, hidden_size=24, intermediate_size=38, num_hidden_layers=2, num_attention_heads=6,
+                      num_key_value_heads=2, head_dim=6, max_position_embeddings=64, rms_norm_eps=1e-5,
+                      rope_parameters=dict(rope_type="default", rope_theta=5000.0), tie_word_embeddings=False,
+                      bos_token_id=1, eos_token_id=2)),
     "bert": dict(
         model="BertForPreTraining", config="BertConfig", seed=22, lengths=[23, 9, 34],
         settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
@@ -180,7 +187,8 @@ def exact_sinusoids(rows, width, padding):
 
 def exact_rotary(rotary, position_ids):
     size = 2 * rotary.inv_freq.numel()
-    frequency = rotary.config.rope_theta ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+    base = getattr(rotary.config, "rope_theta", None) or rotary.config.rope_parameters["rope_theta"]
+    frequency = base ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
     angle = position_ids[:, :, None].double() * torch.cat([frequency, frequency])
     return angle.cos(), angle.sin()
 
@@ -237,7 +245,8 @@ def write_encoded(out, name):
     torch.set_default_dtype(torch.float32)
 
 
-def make_with_4(out, name, row, distances):
+def make_all(out, name, row, distances):
+    """With transformers 4; a row with made_with with that generation."""
     folder = out / name
     model = build(row)
     randomize(model, row["seed"])
@@ -247,7 +256,8 @@ def make_with_4(out, name, row, distances):
     (folder / "batch.json").write_text(json.dumps({"samples": samples}) + "\n")
     in_f32 = values_of(model, samples)
     torch.set_default_dtype(torch.float64)
-    truth = values_of(in_double(model), samples)
+    with mock.patch.object(torch.Tensor, "float", torch.Tensor.double):  # of logits, for the loss
+        truth = values_of(in_double(model), samples)
     torch.set_default_dtype(torch.float32)
     away = distances(in_f32, truth)
     print(name, "f32 of Hugging Face against double:", away)

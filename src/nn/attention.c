@@ -41,7 +41,7 @@ static Tensor fused(const Projections *p, const AttentionW *w)
 }
 
 static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_out, const AttentionW *w,
-                        ContextQuerySave *context)
+                        AttentionSave *save)
 {
     if (tensor_present(encoder_out)) {
         linear_fwd(cx, p->q, n, &w->q);
@@ -49,8 +49,10 @@ static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_
         return;
     }
     if (tensor_present(w->context.q))
-        context_query_fwd(cx, p->q, n, &w->context, context);
+        context_query_fwd(cx, p->q, n, &w->context, &save->context);
     linear_fwd(cx, fused(p, w), n, &w->qkv);
+    head_norm_fwd(cx, p->q, w->q_norm, &save->q_norm);
+    head_norm_fwd(cx, p->k, w->k_norm, &save->k_norm);
     rotate(cx, p, false);
 }
 
@@ -65,6 +67,8 @@ static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Pro
         return;
     }
     rotate(cx, dp, true);
+    head_norm_bwd(cx, dp->q, w->q_norm, g->q_norm, beta, &save->q_norm);
+    head_norm_bwd(cx, dp->k, w->k_norm, g->k_norm, beta, &save->k_norm);
     linear_bwd(cx, dn, 0, fused(dp, w), n, &w->qkv, &g->qkv, beta);
     if (tensor_present(w->context.q))
         context_query_bwd(cx, dn, dp->q, n, &w->context, &g->context, beta, &save->context);
@@ -82,7 +86,7 @@ void attention_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out
     Tensor n = sublayer_enter(cx, stream, w->norm, &save->in);
     Projections own = projections_new(cx, context_divided(cx) ? cx->scratch : cx->save, n.d[0],
                                       rows_apart(n.d[0], encoder_out, w), width);
-    project_fwd(cx, &own, n, encoder_out, w, &save->context);
+    project_fwd(cx, &own, n, encoder_out, w, save);
     linear_fwd(cx, out, attend_fwd(cx, &own, bias, w, save), &w->o);
     sublayer_leave(cx, stream, y, out, out_site, w->norm, &save->in);
     arena_reset(cx->scratch, mark);
@@ -110,16 +114,16 @@ void attention_step_self(const Ctx *cx, Residual *stream, Tensor y, Tensor bias,
                          const DecodeStep *step)
 {
     size_t mark = arena_mark(cx->scratch);
-    SublayerSave unused;
-    Tensor n = sublayer_enter(cx, stream, w->norm, &unused);
+    AttentionSave unused;
+    Tensor n = sublayer_enter(cx, stream, w->norm, &unused.in);
     Projections p = projections_new(cx, cx->scratch, n.d[0], 0, w->o.w.d[1]);
     Tensor o = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], w->o.w.d[1], "attention.o");
 
-    project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
+    project_fwd(cx, &p, n, NO_TENSOR, w, &unused);
     op_scatter(cx->dev, cache, p.kv, step->new_rows);
     attend_cache(cx, o, p.q, bias, w, cache, step);
     linear_fwd(cx, stream->output, o, &w->o);
-    sublayer_leave(cx, stream, y, stream->output, SITE_SELF_OUT, w->norm, &unused);
+    sublayer_leave(cx, stream, y, stream->output, SITE_SELF_OUT, w->norm, &unused.in);
     arena_reset(cx->scratch, mark);
 }
 

@@ -26,6 +26,17 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
 void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
                        float beta, const ContextQuerySave *save);
 
+/* What backward needs of a norm over heads: x (N, heads D), rstd (N heads). */
+typedef struct HeadNormSave {
+    Tensor x, rstd;
+} HeadNormSave;
+
+/* RMSNorm, in place, of each head's D channels of t (N, heads D), which may be columns of a wider matrix; `gain` (D).
+ * Does nothing if `gain` is absent. */
+void head_norm_fwd(const Ctx *cx, Tensor t, Tensor gain, HeadNormSave *save);
+/* dt becomes the gradient of what head_norm_fwd took; dgain = beta dgain + new. */
+void head_norm_bwd(const Ctx *cx, Tensor dt, Tensor gain, Tensor dgain, float beta, const HeadNormSave *save);
+
 /* The weights of one attention sublayer. Self-attention: qkv, whose parts are q, k and v, so that one matrix product
  * computes queries, keys and values. With context-dependent queries part q is absent (`context` replaces it).
  * Cross-attention: q, and kv, whose parts are k and v. */
@@ -34,6 +45,7 @@ typedef struct AttentionW {
     Linear qkv;            /* (A + 2K, C) */
     Linear q, kv;          /* (A,C), (2K,C) */
     Linear o;              /* (C,A) output projection */
+    Tensor q_norm, k_norm; /* (D) each: gains of the RMSNorm of each head's queries and keys; absent without it */
     Tensor relpos;         /* (relative-position buckets, H) the block's own table; absent if all blocks share one */
     ContextQueryW context; /* absent without context-dependent queries */
     Tensor distance;       /* (2P - 1, D) distance embeddings (AttnDistance.table); absent if the model has none */
@@ -51,6 +63,7 @@ typedef struct AttentionSave {
     SublayerSave in;
     Tensor encoder_out; /* (E,C); absent in self-attention */
     Projections p;
+    HeadNormSave q_norm, k_norm;
     Tensor bias; /* (H, Tq + Tk - 1) relative-position bias; absent if there is none */
     Tensor o;    /* (N,A) the attention output, before the output projection */
     Tensor lse;  /* (H,N) log-sum-exp of the scores */

@@ -32,6 +32,13 @@ static void llama(ModelConfig *config)
     config->inner_dropout = false;
 }
 
+/* Norms of queries and keys. */
+static void qwen3(ModelConfig *config)
+{
+    llama(config);
+    config->qk_norm = QK_NORM_RMS;
+}
+
 /* Megatron's: linear biases of attention, norm of the embeddings; here with a window and key/value heads shared by all.
  */
 static void alibi(ModelConfig *config)
@@ -198,6 +205,7 @@ static void memory(ModelConfig *config)
 
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
+                              { "qwen3", qwen3 },
                               { "alibi", alibi },
                               { "fairseq", fairseq },
                               { "fairseq_gpt3", fairseq_gpt3 },

@@ -113,9 +113,8 @@ static void a_modernbert_without_a_local_theta_has_one_for_all_layers(void)
 
 static void the_architecture_of_a_folder_is_stored(void)
 {
-    static const char *const fixtures[] = {
-        "bert", "gpt2", "llama", "modernbert", "roberta", "t5-v1.1", "umt5", "xglm"
-    };
+    static const char *const fixtures[] = { "bert",    "gpt2",    "llama", "modernbert", "qwen3",
+                                            "roberta", "t5-v1.1", "umt5",  "xglm" };
     for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
         ModelConfig config = { 0 };
         g_autofree char *folder = g_build_filename(FIXTURES, fixtures[i], NULL);
@@ -215,8 +214,8 @@ static void options_that_no_architecture_names_have_their_defaults(void)
     g_assert_no_error(error);
     g_autoptr(GPtrArray) all = options_differences(&model_table, &plain, &other, OPT_IDENTITY);
     g_autoptr(GHashTable) fixed = g_hash_table_new(g_str_hash, g_str_equal);
-    static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_umt5, &hf_bert, &hf_modernbert,
-                                                           &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+    static const HfArchitecture *const architectures[] = { &hf_t5,   &hf_umt5, &hf_bert,  &hf_modernbert, &hf_roberta,
+                                                           &hf_gpt2, &hf_xglm, &hf_llama, &hf_qwen3 };
     for (size_t a = 0; a < G_N_ELEMENTS(architectures); a++) {
         ModelConfig from_plain = plain, from_other = other;
         hf_fit(architectures[a], &from_plain);

@@ -13,7 +13,7 @@ static const struct {
     const char *key, *families; /* families NULL means all that have the key */
     const char *reason;
 } ignored[] = {
-    { "transformers_version", "t5 umt5 bert roberta modernbert gpt2 xglm llama",
+    { "transformers_version", "t5 umt5 bert roberta modernbert gpt2 xglm llama qwen3",
       "names the program that wrote the file" },
     { "output_hidden_states", NULL, "what a call returns" },
     { "output_attentions", NULL, "what a call returns" },
@@ -34,9 +34,9 @@ static const struct {
     { "feed_forward_proj", "t5 mt5 umt5", "dense_act_fn and is_gated_act, which are there too, take precedence" },
     { "sparse_prediction", NULL, "memory" },
     { "sparse_pred_ignore_index", NULL, "memory" },
-    { "id2label", "gpt2 xglm llama", "classifiers of these families are refused" },
-    { "label2id", "gpt2 xglm llama", "classifiers of these families are refused" },
-    { "problem_type", "gpt2 xglm llama", "classifiers of these families are refused" },
+    { "id2label", "gpt2 xglm llama qwen3", "classifiers of these families are refused" },
+    { "label2id", "gpt2 xglm llama qwen3", "classifiers of these families are refused" },
+    { "problem_type", "gpt2 xglm llama qwen3", "classifiers of these families are refused" },
     { "summary_type", NULL, "of a class that is not read" },
     { "summary_use_proj", NULL, "of a class that is not read" },
     { "summary_activation", NULL, "of a class that is not read" },
@@ -46,6 +46,8 @@ static const struct {
     { "layerdrop", NULL, "a warning says which rate training uses" },
     { "embedding_dropout", NULL, "a warning says which rate training uses" },
     { "attention_dropout", "modernbert", "a warning says which rate training uses" },
+    { "layer_types", "qwen3", "follows from use_sliding_window" },
+    { "max_window_layers", NULL, "without effect unless use_sliding_window" },
     { "mlp_dropout", NULL, "a warning says which rate training uses" },
 };
 
@@ -137,7 +139,7 @@ static json_t *config_of(const char *family)
 
 static bool is_gpt(const char *family)
 {
-    return g_strv_contains((const char *const[]){ "gpt2", "xglm", "llama", NULL }, family);
+    return g_strv_contains((const char *const[]){ "gpt2", "xglm", "llama", "qwen3", NULL }, family);
 }
 
 static void defaults_are_those_of_transformers(void)

@@ -4,16 +4,9 @@
 #include "nn/ctx.h"
 
 static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
-static const char *const architecture_names[] = { [ARCHITECTURE_AUTO] = "auto",
-                                                  [ARCHITECTURE_T5] = "t5",
-                                                  [ARCHITECTURE_UMT5] = "umt5",
-                                                  [ARCHITECTURE_BERT] = "bert",
-                                                  [ARCHITECTURE_MODERNBERT] = "modernbert",
-                                                  [ARCHITECTURE_ROBERTA] = "roberta",
-                                                  [ARCHITECTURE_GPT2] = "gpt2",
-                                                  [ARCHITECTURE_XGLM] = "xglm",
-                                                  [ARCHITECTURE_LLAMA] = "llama",
-                                                  NULL };
+#define ARCHITECTURE_NAME(NAME, name) #name,
+static const char *const architecture_names[] = { "auto", ARCHITECTURES(ARCHITECTURE_NAME) NULL };
+static const char *const qk_norm_names[] = { [QK_NORM_NONE] = "none", [QK_NORM_RMS] = "rms", NULL };
 static const char *const norm_names[] = { [NORM_RMS] = "rmsnorm", [NORM_LAYER] = "layernorm", NULL };
 static const char *const position_names[] = {
     [POSITION_RELATIVE_BIAS] = "relative_bias",
@@ -91,6 +84,7 @@ const OptionRow model_options[] = {
     ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "context-dependent queries in the encoder: they also depend on a vector that each head pools from the whole sequence (t5-experiments' cdQ)", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores are multiplied by head_dim^-1/2; T5 has this factor in its initial weights instead", NULL),
     ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are divided by the number of their block when they are computed, and multiplied by it again before the softmax, so that they fit f16 (Megatron); only the rounding differs", NULL),
+    ROW("qk_norm",          OPT_ENUM, qk_norm, "none", 0, 0, OPT_IDENTITY, "rmsnorm of each head's queries and keys in self-attention, before their rotation (Qwen 3); all heads share a gain of head_dim for queries and one for keys", qk_norm_names),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "the embedding matrix is also the projection to the vocabulary", NULL),
     ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings are multiplied by width^1/2 (fairseq)", NULL),
     ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states are multiplied by width^-1/2 before the logits (T5 v1.0)", NULL),
@@ -229,7 +223,7 @@ Architecture model_config_nearest_architecture(const ModelConfig *config)
     if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
         return ARCHITECTURE_XGLM;
     if (config->family == FAMILY_GPT)
-        return layernorm ? ARCHITECTURE_GPT2 : ARCHITECTURE_LLAMA;
+        return layernorm ? ARCHITECTURE_GPT2 : config->qk_norm ? ARCHITECTURE_QWEN3 : ARCHITECTURE_LLAMA;
     return config->rel_per_block ? ARCHITECTURE_UMT5 : ARCHITECTURE_T5;
 }
 

@@ -11,18 +11,26 @@
 /* Encoder-decoder, encoder-only or decoder-only. */
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
 
-/* The architecture of Hugging Face's transformers that the model has, or is nearest to. */
+/* The architectures of Hugging Face's transformers that a model may have, or be nearest to: X(name in the enum, value
+ * of model.architecture); hf_NAME describes one (model/hf/architecture.h). */
+#define ARCHITECTURES(X)                                                                                               \
+    X(T5, t5)                                                                                                          \
+    X(UMT5, umt5)                                                                                                      \
+    X(BERT, bert)                                                                                                      \
+    X(MODERNBERT, modernbert)                                                                                          \
+    X(ROBERTA, roberta)                                                                                                \
+    X(GPT2, gpt2)                                                                                                      \
+    X(XGLM, xglm)                                                                                                      \
+    X(LLAMA, llama)                                                                                                    \
+    X(QWEN3, qwen3)
+#define ARCHITECTURE_ENUM(NAME, name) ARCHITECTURE_##NAME,
 typedef enum Architecture {
     ARCHITECTURE_AUTO, /* not stored: see model_config_architecture */
-    ARCHITECTURE_T5,
-    ARCHITECTURE_UMT5,
-    ARCHITECTURE_BERT,
-    ARCHITECTURE_MODERNBERT,
-    ARCHITECTURE_ROBERTA,
-    ARCHITECTURE_GPT2,
-    ARCHITECTURE_XGLM,
-    ARCHITECTURE_LLAMA
+    ARCHITECTURES(ARCHITECTURE_ENUM)
 } Architecture;
+
+/* The norm of each head's queries and keys. */
+typedef enum QkNorm { QK_NORM_NONE, QK_NORM_RMS } QkNorm;
 
 typedef enum PositionKind {
     POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, per relative-position bucket and head */
@@ -110,6 +118,7 @@ typedef struct ModelConfig {
                           factor */
     bool qk_layer_scaling; /* Megatron: q·k is divided by the block's number, counted from 1, and multiplied by it again
                               within the softmax, so that q·k fits f16 */
+    int qk_norm; /* QkNorm of the queries and keys of self-attention, before their rotation; a gain (D) for all heads */
     bool context_queries;  /* encoder: context-dependent queries (nn/attention.h) */
     int64_t memory_tokens; /* encoder: M learned tokens before each sequence; 0 means none */
 

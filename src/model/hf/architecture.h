@@ -38,8 +38,10 @@ typedef struct HfArchitecture {
     bool (*check)(const ModelConfig *config, GError **error);
 } HfArchitecture;
 
-/* The architectures that loam imports and exports; config_json.c lists them. */
-extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
+/* The architectures that loam imports and exports: those of ARCHITECTURES, and mT5, which is stored as T5. */
+#define HF_ARCHITECTURE(NAME, name) extern const HfArchitecture hf_##name;
+ARCHITECTURES(HF_ARCHITECTURE)
+extern const HfArchitecture hf_mt5;
 
 /* The tensor names of a model with this configuration. */
 TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config);
@@ -54,10 +56,16 @@ void hf_shape_bert(ModelConfig *config, const ModelConfig *was);
 /* Sets the activation of the transform before the vocabulary (model.head_activation), if the model has one. */
 void hf_fix_head(ModelConfig *config, Activation activation);
 
+/* ---- for Llama and its like ---- */
+
+/* HfArchitecture.write of Llama. */
+void hf_write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles);
+
 /* ---- tables that several architectures share ---- */
 
 #define HF_BERT_POSITIONS "embeddings.position_embeddings.weight"
 
-extern const TensorName hf_bert_body[]; /* embeddings and blocks of BERT and RoBERTa */
-extern const HfKey hf_bert_keys[];      /* keys of config.json of BERT and RoBERTa */
-extern const TensorName hf_lm_head[];   /* "lm_head.weight" */
+extern const TensorName hf_bert_body[];  /* embeddings and blocks of BERT and RoBERTa */
+extern const HfKey hf_bert_keys[];       /* keys of config.json of BERT and RoBERTa */
+extern const TensorName hf_llama_body[]; /* embedding and blocks of Llama, also with norms of queries and keys */
+extern const TensorName hf_lm_head[];    /* "lm_head.weight" */

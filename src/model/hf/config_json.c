@@ -10,8 +10,8 @@
 
 #define TIED "tie_word_embeddings"
 
-static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
-                                                       &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+#define ADDRESS(NAME, name) &hf_##name,
+static const HfArchitecture *const architectures[] = { ARCHITECTURES(ADDRESS) & hf_mt5 };
 
 static const HfArchitecture *architecture_named(const char *model_type, GError **error)
 {

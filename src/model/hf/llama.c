@@ -1,9 +1,11 @@
 /* Llama: LlamaForCausalLM. */
 #include "model/hf/architecture.h"
 
-static const TensorName body[] = {
+const TensorName hf_llama_body[] = {
     TENSOR("shared", "embed_tokens.weight"),
     TENSOR("decoder.#.self.norm", "layers.#.input_layernorm.weight"),
+    TENSOR("decoder.#.self.q_norm", "layers.#.self_attn.q_norm.weight"),
+    TENSOR("decoder.#.self.k_norm", "layers.#.self_attn.k_norm.weight"),
     TENSOR("decoder.#.self.*", "layers.#.self_attn.*_proj.weight"),
     TENSOR("decoder.#.mlp.norm", "layers.#.post_attention_layernorm.weight"),
     TENSOR("decoder.#.mlp.wi_0", "layers.#.mlp.gate_proj.weight"),
@@ -53,7 +55,7 @@ static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
 }
 
 /* transformers 4 reads rope_theta, transformers 5 reads rope_parameters. */
-static void write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles)
+void hf_write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
@@ -65,12 +67,12 @@ static void write_llama(json_t *root, const ModelConfig *config, const TokenRole
 const HfArchitecture hf_llama = {
     .model_type = "llama",
     .stored = ARCHITECTURE_LLAMA,
-    .names = { "LlamaForCausalLM", "model.", body, hf_lm_head, ignored },
+    .names = { "LlamaForCausalLM", "model.", hf_llama_body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
     .own_head_dim = true,
     .default_ids = { -1, 1, 2 },
     .read = read_llama,
-    .write = write_llama,
+    .write = hf_write_llama,
     .shape = shape_llama,
 };

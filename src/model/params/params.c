@@ -69,71 +69,45 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
     return sizes[dim];
 }
 
-/* Properties of block i of an encoder or decoder. A parameter is present where all properties that it needs are. The
- * parameters of no block need none that depends on i, those of no stack none that depends on decoder. */
-typedef enum Feature {
-    ALWAYS,
-    UNTIED = 1 << 0,
-    CROSS = 1 << 1,
-    GATED = 1 << 2,
-    NOT_GATED = 1 << 3,
-    BIAS = 1 << 4,
-    NORM_BIAS = 1 << 5,
-    SELF_NORM = 1 << 6,
-    FINAL_NORM = 1 << 7,
-    EMBED_NORM = 1 << 8,
-    RELPOS = 1 << 9,
-    OWN_RELPOS = 1 << 10,
-    POSITIONS = 1 << 11,
-    SEGMENTS = 1 << 12,
-    TRANSFORM = 1 << 13,
-    HEAD_BIAS = 1 << 14,
-    POOLER = 1 << 15,
-    SENTENCE = 1 << 16,
-    SPAN = 1 << 17,
-    CLASSIFIER = 1 << 18,
-    DENSE_CLASSIFIER = 1 << 19,
-    CONTEXT_QUERIES = 1 << 20,
-    TOKEN_QUERIES = 1 << 21,
-    MEMORY = 1 << 22,
-    DISTANCES = 1 << 23,
-} Feature;
+/* Properties of block i of an encoder or decoder, and where they are. A parameter is present where all properties that
+ * it needs are. The parameters of no block need none that depends on i, those of no stack none that depends on
+ * `decoder`. */
+#define FEATURES(X)                                                                                                    \
+    X(UNTIED, !config->tie_embeddings && config->classifier == LABELS_NONE)                                            \
+    X(CROSS, decoder && config->n_enc > 0)                                                                             \
+    X(GATED, config->gated)                                                                                            \
+    X(NOT_GATED, !config->gated)                                                                                       \
+    X(BIAS, config->bias)                                                                                              \
+    X(NORM_BIAS, config->norm_bias)                                                                                    \
+    X(SELF_NORM, i > 0 || config->first_norm)                                                                          \
+    X(FINAL_NORM, config->final_norm)                                                                                  \
+    X(EMBED_NORM, config->embed_norm)                                                                                  \
+    X(RELPOS, model_config_relative_bias(config, decoder) && !config->rel_per_block)                                   \
+    X(OWN_RELPOS, model_config_relative_bias(config, decoder) && config->rel_per_block)                                \
+    X(POSITIONS, model_config_learned_positions(config))                                                               \
+    X(SEGMENTS, config->token_types > 0)                                                                               \
+    X(TRANSFORM, config->head_transform)                                                                               \
+    X(HEAD_BIAS, config->head_bias)                                                                                    \
+    X(POOLER, config->pooler)                                                                                          \
+    X(SENTENCE, config->sentence_head)                                                                                 \
+    X(SPAN, config->classifier == LABELS_SPAN)                                                                         \
+    X(CLASSIFIER, config->classifier && config->classifier != LABELS_SPAN && !config->classifier_dense)                \
+    X(DENSE_CLASSIFIER, config->classifier && config->classifier_dense)                                                \
+    X(CONTEXT_QUERIES, !decoder && config->context_queries)                                                            \
+    X(TOKEN_QUERIES, decoder || !config->context_queries)                                                              \
+    X(MEMORY, !decoder && config->memory_tokens > 0)                                                                   \
+    X(DISTANCES, model_config_distances(config))                                                                       \
+    X(QK_NORM, config->qk_norm != QK_NORM_NONE)
+
+#define NUMBER(NAME, there) NUMBER_##NAME,
+enum { FEATURES(NUMBER) };
+#define BIT(NAME, there) NAME = 1 << NUMBER_##NAME,
+typedef enum Feature { ALWAYS, FEATURES(BIT) } Feature;
 
 static unsigned features(const ModelConfig *config, bool decoder, int i)
 {
-    const struct {
-        Feature feature;
-        bool there;
-    } all[] = {
-        { UNTIED, !config->tie_embeddings && config->classifier == LABELS_NONE },
-        { CROSS, decoder && config->n_enc > 0 },
-        { GATED, config->gated },
-        { NOT_GATED, !config->gated },
-        { BIAS, config->bias },
-        { NORM_BIAS, config->norm_bias },
-        { SELF_NORM, i > 0 || config->first_norm },
-        { FINAL_NORM, config->final_norm },
-        { EMBED_NORM, config->embed_norm },
-        { RELPOS, model_config_relative_bias(config, decoder) && !config->rel_per_block },
-        { OWN_RELPOS, model_config_relative_bias(config, decoder) && config->rel_per_block },
-        { POSITIONS, model_config_learned_positions(config) },
-        { SEGMENTS, config->token_types > 0 },
-        { TRANSFORM, config->head_transform },
-        { HEAD_BIAS, config->head_bias },
-        { POOLER, config->pooler },
-        { SENTENCE, config->sentence_head },
-        { SPAN, config->classifier == LABELS_SPAN },
-        { CLASSIFIER, config->classifier && config->classifier != LABELS_SPAN && !config->classifier_dense },
-        { DENSE_CLASSIFIER, config->classifier && config->classifier_dense },
-        { CONTEXT_QUERIES, !decoder && config->context_queries },
-        { TOKEN_QUERIES, decoder || !config->context_queries },
-        { MEMORY, !decoder && config->memory_tokens > 0 },
-        { DISTANCES, model_config_distances(config) },
-    };
-    unsigned has = 0;
-    for (size_t f = 0; f < G_N_ELEMENTS(all); f++)
-        has |= all[f].there ? all[f].feature : ALWAYS;
-    return has;
+#define ADD(NAME, there) | ((there) ? NAME : ALWAYS)
+    return (unsigned)(ALWAYS FEATURES(ADD));
 }
 
 typedef struct ParamDef {
@@ -202,6 +176,8 @@ static const ParamDef block_params[] = {
     { "self.q.bias",     BLOCK(self.qkv.part[0].b), BLOCK(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
     { "self.k.bias",     BLOCK(self.qkv.part[1].b), BLOCK(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.v.bias",     BLOCK(self.qkv.part[2].b), BLOCK(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.q_norm",     BLOCK(self.q_norm),  NO_GROUP,      DIM_HEAD,      DIM_NONE,      RULE_ONES,             false, QK_NORM },
+    { "self.k_norm",     BLOCK(self.k_norm),  NO_GROUP,      DIM_HEAD,      DIM_NONE,      RULE_ONES,             false, QK_NORM },
     { "self.relpos",     BLOCK(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
     { "self.distance",   BLOCK(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
     LINEAR(BLOCK, "self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
