@@ -51,17 +51,14 @@ static bool is_left_to_first(const char *name)
     return launch.rank > 0;
 }
 
-static int run_verb(int argc, char **argv)
+/* Prints the error of a verb (NULL: there is no such verb); returns the exit status. error: NULL means success. */
+static int tell_error(const SubVerb *verb, const GError *error)
 {
-    g_autoptr(GError) error = NULL;
-    const SubVerb *verb = cli_find_verb(argv[0]);
-    if (is_left_to_first(argv[0]))
+    if (error == NULL)
         return 0;
-    if (verb ? verb->run(argc, argv, &error) || error == NULL : cli_fail_unknown_verb(argv[0], &error))
-        return 0;
-    g_autofree char *message = text_printable(error->message), *name = text_printable(argv[0]);
+    g_autofree char *message = text_printable(error->message);
     if (log_speaks())
-        fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? name : "", message);
+        fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? verb->name : "", message);
     return error_status(error);
 }
 
@@ -112,5 +109,11 @@ int main(int argc, char **argv)
         printf("loam %s\n", LOAM_VERSION);
         return end_program(0);
     }
-    return end_program(run_verb(argc - 1, argv + 1));
+    g_autoptr(GError) error = NULL;
+    const SubVerb *verb = cli_find_verb(argv[1]);
+    if (verb == NULL)
+        cli_fail_unknown_verb(argv[1], &error);
+    else if (!is_left_to_first(argv[1]))
+        verb->run(argc - 1, argv + 1, &error);
+    return end_program(tell_error(verb, error));
 }

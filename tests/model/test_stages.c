@@ -93,7 +93,7 @@ static void forward(const Pipeline *p, int m)
     StageMessage message = { 0 };
     for (int s = 0; s < p->n_stages; s++) {
         deliver(p->dev, slot_begin(p->stage[s], slot, p->batch[m], &p->loss), message);
-        message = slot_fwd(p->stage[s], slot);
+        message = slot_loss(p->stage[s], slot, slot_fwd(p->stage[s], slot));
     }
 }
 

@@ -97,7 +97,7 @@ static void forward(Model *model, int slot, const Batch *batch, const ModelLoss 
     profile_begin(model->dev, "forward", -1);
     settle_sends(model, &model->sending[slot]);
     receive(model, false, slot_begin(model, slot, batch, loss));
-    send(model, false, slot_fwd(model, slot), model->sending[slot].forward);
+    send(model, false, slot_loss(model, slot, slot_fwd(model, slot)), model->sending[slot].forward);
     profile_end(model->dev);
 }
 
@@ -159,7 +159,7 @@ Tensor pipeline_run(Model *model, const Batch *batch)
         Slot *slot = &model->slots[index];
         settle_sends(model, &model->sending[index]);
         receive(model, false, slot_begin(model, index, batch, &loss));
-        y = slot_run(slot);
+        y = slot_fwd(model, index);
         pipeline_hand_on(model, slot->sent);
         slot->state = SLOT_FREE;
     }

@@ -178,8 +178,9 @@ static StageMessage message_of(const Slot *slot, Tensor y)
     return (StageMessage){ within ? y : NO_TENSOR, slot->encoder_output };
 }
 
-Tensor slot_run(Slot *slot)
+Tensor slot_fwd(Model *model, int index)
 {
+    Slot *slot = slot_at(model, index, SLOT_BEGUN);
     const Stack *enc = &slot->stage->encoder, *dec = &slot->stage->decoder;
     Tensor y = NO_TENSOR;
 
@@ -190,6 +191,7 @@ Tensor slot_run(Slot *slot)
     if (stack_blocks(dec) > 0)
         y = stack_fwd(&slot->decoder, slot->encoder_output);
     slot->sent = message_of(slot, y);
+    slot->state = SLOT_FORWARD;
     return y;
 }
 
@@ -198,10 +200,9 @@ StackPass *slot_last(Slot *slot)
     return stack_blocks(&slot->stage->decoder) > 0 ? &slot->decoder : &slot->encoder;
 }
 
-StageMessage slot_fwd(Model *model, int index)
+StageMessage slot_loss(Model *model, int index, Tensor y)
 {
-    Slot *slot = slot_at(model, index, SLOT_BEGUN);
-    Tensor y = slot_run(slot);
+    Slot *slot = slot_at(model, index, SLOT_FORWARD);
 
     slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
     if (stage_has_heads(&model->config, slot->stage->range)) {

@@ -9,7 +9,7 @@
 typedef enum SlotState {
     SLOT_FREE,
     SLOT_BEGUN,   /* slot_begin was called; slot_fwd comes next */
-    SLOT_FORWARD, /* slot_fwd was called; slot_bwd comes next */
+    SLOT_FORWARD, /* slot_fwd was called; slot_loss and slot_bwd come next */
     SLOT_DECODES  /* a Decoder uses its arena */
 } SlotState;
 
@@ -70,7 +70,5 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
 /* Resets the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq: most
  * sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
-/* Runs the stage's blocks forward; returns their output (N,C), and sets slot->sent. */
-Tensor slot_run(Slot *slot);
 /* The pass that contains the stage's last block: the decoder's if the stage has decoder blocks, else the encoder's. */
 StackPass *slot_last(Slot *slot);
