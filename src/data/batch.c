@@ -80,14 +80,15 @@ Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len)
     return batch_new_packed(max_samples, 1, enc_len, dec_len);
 }
 
-Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len)
+Batch *batch_new_packed(int32_t n_packed, int32_t most_samples, int32_t enc_len, int32_t dec_len)
 {
     Batch *batch = g_new0(Batch, 1);
-    int64_t sequences = (int64_t)rows * row_samples;
-    CHECK(rows > 0 && row_samples > 0 && sequences < INT32_MAX && enc_len >= 0 && dec_len >= 0 && enc_len + dec_len > 0,
-          "%d packed sequences of %d and %d tokens, %d samples each", rows, enc_len, dec_len, row_samples);
-    stream_init(&batch->enc, (int64_t)rows * enc_len, enc_len > 0 ? (int32_t)sequences : 0, enc_len);
-    stream_init(&batch->dec, (int64_t)rows * dec_len, dec_len > 0 ? (int32_t)sequences : 0, dec_len);
+    int64_t sequences = (int64_t)n_packed * most_samples;
+    CHECK(n_packed > 0 && most_samples > 0 && sequences < INT32_MAX && enc_len >= 0 && dec_len >= 0 &&
+              enc_len + dec_len > 0,
+          "%d packed sequences of %d and %d tokens, %d samples each", n_packed, enc_len, dec_len, most_samples);
+    stream_init(&batch->enc, (int64_t)n_packed * enc_len, enc_len > 0 ? (int32_t)sequences : 0, enc_len);
+    stream_init(&batch->dec, (int64_t)n_packed * dec_len, dec_len > 0 ? (int32_t)sequences : 0, dec_len);
     const TokenStream *loss = batch_loss_stream(batch);
     batch->targets = g_new0(int32_t, loss->max_tokens);
     batch->weights = g_new0(float, loss->max_tokens);

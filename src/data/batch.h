@@ -56,9 +56,9 @@ typedef struct BatchSequence {
 /* An empty batch with capacity for max_samples samples of up to enc_len tokens in enc and dec_len tokens in dec; a
  * length 0 means that the batch does not have this stream. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
-/* An empty batch with capacity for `rows` packed sequences of enc_len and dec_len tokens, with up to row_samples
+/* An empty batch with capacity for n_packed packed sequences of enc_len and dec_len tokens, with up to most_samples
  * samples each. */
-Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len);
+Batch *batch_new_packed(int32_t n_packed, int32_t most_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
 /* Makes the batch empty; it keeps its capacity. */
 void batch_clear(Batch *batch);

@@ -6,7 +6,7 @@
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"
 
-/* When samples are packed (row_plan.h). PLAN_BLOCKS: those of a large dataset block by block, as blocks are read;
+/* When samples are packed (epoch_plan.h). PLAN_BLOCKS: those of a large dataset block by block, as blocks are read;
  * PLAN_WHOLE: all when the dataset is opened. */
 typedef enum PlanKind { PLAN_BLOCKS, PLAN_WHOLE } PlanKind;
 extern const char *const plan_names[];

@@ -28,17 +28,17 @@ Choice loader_choose(const Loader *loader, int64_t sample)
 
 int64_t loader_epoch_samples(const Loader *loader)
 {
-    return loader->n_rows;
+    return loader->n_packed;
 }
 
 double loader_fill(const Loader *loader)
 {
     double taken = 0, all = 0;
     if (loader->mixture == NULL)
-        return loader->plan ? row_plan_fill(loader->plan) : 1;
+        return loader->plan ? epoch_plan_fill(loader->plan) : 1;
     for (int i = 0; i < loader->mixture->n; i++) {
-        taken += loader_fill(loader->parts[i]) * (double)loader->parts[i]->n_rows;
-        all += (double)loader->parts[i]->n_rows;
+        taken += loader_fill(loader->parts[i]) * (double)loader->parts[i]->n_packed;
+        all += (double)loader->parts[i]->n_packed;
     }
     return taken / all;
 }
@@ -80,7 +80,7 @@ LoaderDataset loader_dataset(const Loader *loader, int part)
     const Loader *one = loader->mixture ? loader->parts[part] : loader;
     return (LoaderDataset){ .path = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
                             .share = loader->mixture ? loader->mixture->weights[part] : 1,
-                            .rows = one->n_rows,
+                            .packed = one->n_packed,
                             .tokens = loader_raw_tokens(one) };
 }
 
@@ -94,26 +94,26 @@ int32_t loader_dec_length(const Loader *loader)
     return objective_dec_length(loader->objective, &loader->config);
 }
 
-/* Largest number of attention segments in one packed sequence. */
-static int64_t row_sequences(const Loader *loader)
+/* Largest number of sequences in one packed sequence. */
+static int64_t most_sequences(const Loader *loader)
 {
     int64_t most = 1;
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
-        most = MAX(most, row_sequences(loader->parts[k]));
+        most = MAX(most, most_sequences(loader->parts[k]));
     if (loader->plan)
-        return row_plan_max_samples(loader->plan) * MAX(loader->config.max_segments, 1);
+        return epoch_plan_max_samples(loader->plan) * MAX(loader->config.max_segments, 1);
     return loader->mixture ? most : MAX(loader->config.max_segments, 1);
 }
 
-Batch *loader_batch(const Loader *loader, int32_t rows)
+Batch *loader_batch(const Loader *loader, int32_t n_packed)
 {
-    int64_t per_row = row_sequences(loader);
-    return batch_new_packed(rows, (int32_t)per_row, loader_enc_length(loader), loader_dec_length(loader));
+    return batch_new_packed(n_packed, (int32_t)most_sequences(loader), loader_enc_length(loader),
+                            loader_dec_length(loader));
 }
 
 /* ---- samples ---- */
 
-/* Appends a sequence for each attention segment of the example. */
+/* Appends the sequences of the example. */
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
     for (int64_t first = 0, end; first < example->n_inputs; first = end) {
@@ -201,49 +201,50 @@ static bool apply_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t 
 }
 
 /* Appends the samples of packed sequence `at` of an epoch. order: the epoch whose order of samples is used. */
-static bool add_packed_row(Loader *loader, int64_t epoch, uint64_t order, int64_t at, Batch *out, GError **error)
+static bool add_planned(Loader *loader, int64_t epoch, uint64_t order, int64_t at, Batch *out, GError **error)
 {
     const int64_t n_chunks = chunks_count(loader->chunks);
-    const RowSamples row = row_plan_get(loader->plan, order, at);
+    const PackedSamples packed = epoch_plan_get(loader->plan, order, at);
     bool good = true;
-    for (int64_t i = 0; good && i < row.n; i++) {
-        int64_t chunk = row.samples[i];
+    for (int64_t i = 0; good && i < packed.n; i++) {
+        int64_t chunk = packed.samples[i];
         Choice choice = loader_choose(loader, chunk);
         good = apply_sample(loader, epoch * n_chunks + chunk, epoch, chunk, &choice, out, error);
     }
     return good;
 }
 
-static bool make_sequence(Loader *loader, int64_t row, Batch *out, GError **error)
+/* Appends packed sequence i of the run. */
+static bool add_packed(Loader *loader, int64_t i, Batch *out, GError **error)
 {
     if (loader->mixture) {
         int64_t within;
-        int k = mixture_at(loader->mixture, row, &within);
-        return make_sequence(loader->parts[k], within, out, error);
+        int k = mixture_at(loader->mixture, i, &within);
+        return add_packed(loader->parts[k], within, out, error);
     }
-    int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, at = row % loader->n_rows;
+    int64_t epoch = loader->held_out ? 0 : i / loader->n_packed, at = i % loader->n_packed;
     if (loader->compat) {
         bool good = loader->compat->fill(loader->index, epoch, at, &loader->example, error);
         if (good)
-            pack_sample(loader, row, out);
+            pack_sample(loader, i, out);
         return good;
     }
     uint64_t order = loader->fixed_order ? 0 : (uint64_t)epoch;
     if (loader->plan)
-        return add_packed_row(loader, epoch, order, at, out, error);
+        return add_planned(loader, epoch, order, at, out, error);
     PhiloxKey key = philox_key(loader_order_seed(loader), PHILOX_SAMPLE_ORDER, 0);
-    at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_rows);
-    return apply_sample(loader, row, epoch, at, NULL, out, error);
+    at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_packed);
+    return apply_sample(loader, i, epoch, at, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)
 {
-    CHECK(first >= 0 && n >= 0, "rows %ld + %ld", first, n);
+    CHECK(first >= 0 && n >= 0, "packed sequences %ld + %ld", first, n);
     bool good = true;
     batch_clear(out);
     g_mutex_lock(&loader->mutex);
     for (int64_t i = 0; good && i < n; i++)
-        good = make_sequence(loader, first + i, out, error);
+        good = add_packed(loader, first + i, out, error);
     g_mutex_unlock(&loader->mutex);
     return good;
 }

@@ -1,8 +1,8 @@
-/* loader.h: computes batches as a function of an index, without state. A batch consists of packed sequences (`rows` in
- * code), which are numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
+/* loader.h: computes batches as a function of an index, without state. A batch consists of packed sequences, which are
+ * numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
  * loader_epoch_samples; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
  * sequence. Shorter samples are packed: their lengths are known when the loader opens and are the same in every epoch,
- * so one plan (row_plan.h), which says which samples share a packed sequence, serves all epochs. With data.compat,
+ * so one plan (epoch_plan.h), which says which samples share a packed sequence, serves all epochs. With data.compat,
  * packed sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and
  * changing the batch size need no saved state. */
 #pragma once
@@ -33,7 +33,7 @@ void loader_start_decoder(Loader *loader, int32_t id);
 /* Number of packed sequences of an epoch; options such as train.batch count them as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
 /* Packing efficiency, between 0 and 1: number of tokens in the samples of an epoch / capacity of the epoch's packed
- * sequences; 1 if samples are not packed. Estimated for a large dataset (row_plan_fill). */
+ * sequences; 1 if samples are not packed. Estimated for a large dataset (epoch_plan_fill). */
 double loader_fill(const Loader *loader);
 /* The configuration of the objective, completed by Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
@@ -44,9 +44,9 @@ loader_raw_tokens(const Loader *loader); /* number of tokens of text in one epoc
 
 /* A dataset of a mixture. */
 typedef struct LoaderDataset {
-    const char *path;     /* path of the dataset */
-    double share;         /* fraction of the packed sequences of the run that are of this dataset */
-    int64_t rows, tokens; /* packed sequences and tokens of an epoch of this dataset */
+    const char *path;       /* path of the dataset */
+    double share;           /* fraction of the packed sequences of the run that are of this dataset */
+    int64_t packed, tokens; /* packed sequences and tokens of an epoch of this dataset */
 } LoaderDataset;
 /* Number of datasets, 1 without a mixture, and dataset number `part`, counted from 0. */
 int loader_datasets(const Loader *loader);
@@ -56,7 +56,7 @@ LoaderDataset loader_dataset(const Loader *loader, int part);
  * does not fill this stream. */
 int32_t loader_enc_length(const Loader *loader);
 int32_t loader_dec_length(const Loader *loader);
-/* An empty batch with capacity for any `rows` packed sequences. */
-Batch *loader_batch(const Loader *loader, int32_t rows);
+/* An empty batch with capacity for any n_packed packed sequences. */
+Batch *loader_batch(const Loader *loader, int32_t n_packed);
 /* Clears `out` and fills it with packed sequences [first, first + n). Thread-safe. */
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error);

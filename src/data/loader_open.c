@@ -202,7 +202,7 @@ static bool open_chunks(Loader *loader, GError **error)
                               .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
                               .in_order = loader->held_out || loader->fixed_order,
-                              .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
+                              .cut = loader->config.packed_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->chunks = chunks_open(loader->data, &spec);
     if (chunks_count(loader->chunks) == 0)
@@ -235,10 +235,10 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
                               .batch = data->compat_batch,
                               .held_out = loader->held_out };
     const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
-    if (!kind || !(loader->index = kind->open(&spec, &loader->n_rows, error)))
+    if (!kind || !(loader->index = kind->open(&spec, &loader->n_packed, error)))
         return false;
     loader->compat = kind;
-    return loader->n_rows > 0 ||
+    return loader->n_packed > 0 ||
            fail_user(error, "the dataset %s has too little text for one sample of %" PRId64 " tokens",
                      loader->data->prefix, loader->config.raw_length);
 }
@@ -251,24 +251,24 @@ static PackLength sample_length(const void *context, int64_t sample)
     return (PackLength){ choice.n_inputs + ((const Loader *)context)->config.memory_tokens, choice.n_targets };
 }
 
-static bool plan_rows(Loader *loader, GError **error)
+static bool plan_epoch(Loader *loader, GError **error)
 {
     if (!open_chunks(loader, error))
         return false;
     int64_t n = chunks_count(loader->chunks);
-    loader->n_rows = n;
+    loader->n_packed = n;
     if (loader->objective->choose) {
-        const RowPlanSpec spec = {
+        const EpochPlanSpec spec = {
             .n_samples = n,
-            .n_group = loader->packed ? loader->config.row_samples : MAX(loader->config.row_samples, 1),
+            .n_group = loader->packed ? loader->config.packed_samples : MAX(loader->config.packed_samples, 1),
             .capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) },
             .length = sample_length,
             .context = loader,
             .seed = loader_order_seed(loader),
             .whole = loader->plan_whole
         };
-        loader->plan = row_plan_open(&spec);
-        loader->n_rows = row_plan_rows(loader->plan);
+        loader->plan = epoch_plan_open(&spec);
+        loader->n_packed = epoch_plan_packed(loader->plan);
     }
     return true;
 }
@@ -289,7 +289,7 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !check_labels(loader->data, config, error) ||
         !plan_objective(loader, config, tok, error) ||
-        !(config->compat ? open_compat(loader, config, error) : plan_rows(loader, error))) {
+        !(config->compat ? open_compat(loader, config, error) : plan_epoch(loader, error))) {
         loader_close(loader);
         return NULL;
     }
@@ -301,12 +301,12 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
 
 static void weigh_parts(Loader *loader, const MixtureRule *rule)
 {
-    int64_t rows[MIXTURE_MAX], tokens[MIXTURE_MAX];
+    int64_t packed[MIXTURE_MAX], tokens[MIXTURE_MAX];
     for (int k = 0; k < loader->mixture->n; k++) {
-        rows[k] = loader->parts[k]->n_rows;
+        packed[k] = loader->parts[k]->n_packed;
         tokens[k] = loader_raw_tokens(loader->parts[k]);
     }
-    loader->n_rows = mixture_weigh(loader->mixture, rule, rows, tokens);
+    loader->n_packed = mixture_weigh(loader->mixture, rule, packed, tokens);
 }
 
 /* Opens the datasets of a mixture. Each has its own seed, derived from the run's. With data.compat all use the run's
@@ -380,7 +380,7 @@ void loader_close(Loader *loader)
         g_clear_pointer(&loader->texts[i].side, g_byte_array_unref);
     }
     g_free(loader->continues);
-    row_plan_close(loader->plan);
+    epoch_plan_close(loader->plan);
     if (loader->compat)
         loader->compat->close(loader->index);
     chunks_close(loader->chunks);

@@ -4,7 +4,7 @@
 #include "data/batch.h"
 #include "data/chunks.h"
 #include "data/data_config.h"
-#include "data/row_plan.h"
+#include "data/epoch_plan.h"
 
 #define LOADER_PART_SHIFT                                                                                              \
     40 /* a global sample index (below 2^48) holds the dataset's number in a mixture from this bit on */
@@ -17,7 +17,7 @@ typedef struct LoaderText {
 
 typedef struct Loader {
     int users;        /* number of references (loader_share); always 1 in the loaders of `parts` */
-    Mixture *mixture; /* NULL means a single dataset; the loader of a mixture uses only `mixture`, `parts`, n_rows,
+    Mixture *mixture; /* NULL means a single dataset; the loader of a mixture uses only `mixture`, `parts`, n_packed,
                          config and objective */
     struct Loader *parts[MIXTURE_MAX]; /* one loader per dataset of the mixture */
 
@@ -33,11 +33,11 @@ typedef struct Loader {
     const Objective *objective;
     ObjectiveConfig config; /* after Objective.plan */
     bool *continues;        /* (vocab) the memory of config.continues, freed with the loader; NULL means none */
-    RowPlan *plan;          /* NULL means that every packed sequence holds one sample */
+    EpochPlan *plan;        /* NULL means that every packed sequence holds one sample */
     const CompatKind
         *compat; /* the other program whose order of samples is used; NULL means the order of loam, made of `chunks` */
     void *index; /* index that `compat` made, used instead of `chunks` and `plan` */
-    int64_t n_rows; /* number of packed sequences in an epoch */
+    int64_t n_packed; /* number of packed sequences in an epoch */
 
     GMutex mutex;        /* protects the fields below, `chunks`, `plan` and `mixture` */
     LoaderText texts[2]; /* texts[0]: the chunk of the current sample; texts[1]: a chunk of another document, for

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MARK_ROWS    (1 << 16)
+#define MARK_EVERY   (1 << 16)
 #define TENTHS       9         /* most decimal places with which weights are converted to integers exactly */
 #define SMOOTH_PARTS (1 << 20) /* weights by temperature are multiples of 1 / SMOOTH_PARTS */
 
@@ -71,7 +71,7 @@ static size_t counts_bytes(const Mixture *mixture)
     return (size_t)MAX(mixture->n, 1) * sizeof(int64_t);
 }
 
-/* Divides the weights by their sum, and sets the cache of mixture_at to row 0. */
+/* Divides the weights by their sum, and sets the cache of mixture_at to index 0. */
 static void start_mixture(Mixture *mixture)
 {
     double scale = 1, total = 0;
@@ -120,25 +120,25 @@ void mixture_free(Mixture *mixture)
 
 /* ---- the weights ---- */
 
-/* Sets the shares so that an epoch of the mixture has ceil(weight * rows) packed sequences of each dataset. */
-static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
+/* Sets the shares so that an epoch of the mixture has ceil(weight * packed) packed sequences of each dataset. */
+static int64_t weigh_by_epochs(Mixture *mixture, const int64_t packed[])
 {
     int64_t epoch = 0;
     for (int k = 0; k < mixture->n; k++) {
-        mixture->weights[k] = ceil(mixture->given[k] * (double)rows[k]);
+        mixture->weights[k] = ceil(mixture->given[k] * (double)packed[k]);
         epoch += (int64_t)mixture->weights[k];
     }
     return epoch;
 }
 
-/* ConcatWeightedDataset: with Z = min over datasets of rows / weight, an epoch has floor(weight * Z) rows of each. A
+/* ConcatWeightedDataset: with Z = min over datasets of packed / weight, an epoch has floor(weight * Z) of each. A
  * dataset that would get none gets one. */
-static int64_t weigh_by_smallest(Mixture *mixture, const int64_t rows[])
+static int64_t weigh_by_smallest(Mixture *mixture, const int64_t packed[])
 {
     double z = INFINITY;
     int64_t epoch = 0;
     for (int k = 0; k < mixture->n; k++)
-        z = MIN(z, (double)rows[k] / mixture->weights[k]);
+        z = MIN(z, (double)packed[k] / mixture->weights[k]);
     for (int k = 0; k < mixture->n; k++) {
         mixture->weights[k] = MAX(floor(mixture->weights[k] * z), 1);
         epoch += (int64_t)mixture->weights[k];
@@ -152,9 +152,9 @@ static bool smooths(const MixtureRule *rule)
 }
 
 /* T5's rule: weights proportional to min(size, cap)^(1 / temperature). */
-static void weigh_by_size(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[])
+static void weigh_by_size(Mixture *mixture, const MixtureRule *rule, const int64_t packed[], const int64_t tokens[])
 {
-    const int64_t *sizes = rule->cap.unit == UNIT_TOKENS && rule->cap.value > 0 ? tokens : rows;
+    const int64_t *sizes = rule->cap.unit == UNIT_TOKENS && rule->cap.value > 0 ? tokens : packed;
     double total = 0;
     for (int k = 0; k < mixture->n; k++) {
         double size = (double)sizes[k];
@@ -174,17 +174,17 @@ bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **err
                             "data.train gives them");
 }
 
-int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[])
+int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t packed[], const int64_t tokens[])
 {
     int64_t epoch = 0;
     for (int k = 0; k < mixture->n; k++)
-        epoch += rows[k];
+        epoch += packed[k];
     if (!mixture->weighted)
-        weigh_by_size(mixture, rule, rows, tokens);
+        weigh_by_size(mixture, rule, packed, tokens);
     else if (rule->weights == MIXTURE_EPOCHS)
-        epoch = weigh_by_epochs(mixture, rows);
+        epoch = weigh_by_epochs(mixture, packed);
     else if (rule->weights == MIXTURE_CONCAT_WEIGHTED)
-        epoch = weigh_by_smallest(mixture, rows);
+        epoch = weigh_by_smallest(mixture, packed);
     start_mixture(mixture);
     return epoch;
 }
@@ -194,10 +194,10 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
 /* Advances the state by one packed sequence and returns the dataset that provides it. */
 static int step_mixture(Mixture *mixture)
 {
-    double rows = (double)MAX(mixture->index, 1), most = -INFINITY;
+    double taken = (double)MAX(mixture->index, 1), most = -INFINITY;
     int best = 0;
     for (int k = 0; k < mixture->n; k++) {
-        double behind = mixture->weights[k] * rows - (double)mixture->counts[k];
+        double behind = mixture->weights[k] * taken - (double)mixture->counts[k];
         if (behind > most) {
             most = behind;
             best = k;
@@ -205,24 +205,24 @@ static int step_mixture(Mixture *mixture)
     }
     mixture->index++;
     mixture->counts[best]++;
-    if (mixture->index - mixture->anchor == (int64_t)mixture->marks->len * MARK_ROWS)
+    if (mixture->index - mixture->anchor == (int64_t)mixture->marks->len * MARK_EVERY)
         g_array_append_vals(mixture->marks, mixture->counts, 1);
     return best;
 }
 
-/* The last row at or before `row` where every dataset has had exactly its share of the rows so far. Let d_k = weight_k
- * * rows - counts_k; the sum of all d_k is 0. The dataset that is taken has the largest d_k, so d_k >= 0, and after it
+/* The last index at or before i where every dataset has had exactly its share so far. Let d_k = weight_k * index -
+ * counts_k; the sum of all d_k is 0. The dataset that is taken has the largest d_k, so d_k >= 0, and after it
  * was taken d_k > -1; no d_k ever gets below that. After whole periods all d_k are integers, so none is negative, and
- * since their sum is 0 all are 0. Rounding changes a d_k by less than row * (n + 8) * 2^-53, which must stay below the
+ * since their sum is 0 all are 0. Rounding changes a d_k by less than i * (n + 8) * 2^-53, which must stay below the
  * smallest weight. */
-static int64_t anchor_before(const Mixture *mixture, int64_t row)
+static int64_t anchor_before(const Mixture *mixture, int64_t i)
 {
     double least = 1;
     if (mixture->period == 0)
         return 0;
     for (int k = 0; k < mixture->n; k++)
         least = MIN(least, mixture->weights[k]);
-    return (double)row * (mixture->n + 8) * 0x1p-52 < least ? row - row % mixture->period : 0;
+    return (double)i * (mixture->n + 8) * 0x1p-52 < least ? i - i % mixture->period : 0;
 }
 
 static void go_to_anchor(Mixture *mixture, int64_t anchor)
@@ -234,31 +234,31 @@ static void go_to_anchor(Mixture *mixture, int64_t anchor)
     g_array_append_vals(mixture->marks, mixture->counts, 1);
 }
 
-/* Moves the state to the nearest row at or before `row` whose counts are known. */
-static void approach(Mixture *mixture, int64_t row)
+/* Moves the state to the nearest index at or before i whose counts are known. */
+static void approach(Mixture *mixture, int64_t i)
 {
-    if (row >= mixture->index && row - mixture->index <= MARK_ROWS)
+    if (i >= mixture->index && i - mixture->index <= MARK_EVERY)
         return;
-    int64_t anchor = anchor_before(mixture, row);
+    int64_t anchor = anchor_before(mixture, i);
     if (anchor != mixture->anchor)
         go_to_anchor(mixture, anchor);
-    int64_t mark = MIN((row - anchor) / MARK_ROWS, (int64_t)mixture->marks->len - 1), at = anchor + mark * MARK_ROWS;
-    if (row >= mixture->index && at <= mixture->index)
+    int64_t mark = MIN((i - anchor) / MARK_EVERY, (int64_t)mixture->marks->len - 1), at = anchor + mark * MARK_EVERY;
+    if (i >= mixture->index && at <= mixture->index)
         return;
     mixture->index = at;
     memcpy(mixture->counts, mixture->marks->data + (size_t)mark * counts_bytes(mixture), counts_bytes(mixture));
 }
 
-int mixture_at(Mixture *mixture, int64_t row, int64_t *within)
+int mixture_at(Mixture *mixture, int64_t i, int64_t *within)
 {
     int chosen = 0;
-    CHECK(row >= 0 && mixture->n > 0, "row %" PRId64 " of %d datasets", row, mixture->n);
+    CHECK(i >= 0 && mixture->n > 0, "packed sequence %" PRId64 " of %d datasets", i, mixture->n);
     if (mixture->n == 1) {
-        *within = row;
+        *within = i;
         return 0;
     }
-    approach(mixture, row);
-    while (mixture->index <= row)
+    approach(mixture, i);
+    while (mixture->index <= i)
         chosen = step_mixture(mixture);
     *within = mixture->counts[chosen] - 1;
     return chosen;

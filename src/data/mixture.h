@@ -1,5 +1,5 @@
-/* mixture.h: samples several datasets by weights, as if they were one. A row is a packed sequence (loader.h). The
- * dataset that row i of the mixture comes from depends only on i and the weights. */
+/* mixture.h: samples several datasets by weights, as if they were one. The dataset that packed sequence i of the
+ * mixture comes from depends only on i and the weights. */
 #pragma once
 
 #include "base/amount.h"
@@ -9,9 +9,9 @@
 
 #define MIXTURE_MAX 254 /* largest number of datasets in a mixture, as in Megatron */
 
-/* The meaning of the weights in a list of datasets. MIXTURE_SHARES: shares of the rows of the mixture. MIXTURE_EPOCHS:
- * the number of epochs of each dataset in one epoch of the mixture. MIXTURE_CONCAT_WEIGHTED: shares of an epoch that
- * ends when the first dataset has been read completely, as in AST-T5's ConcatWeightedDataset. */
+/* The meaning of the weights in a list of datasets. MIXTURE_SHARES: shares of the packed sequences of the mixture.
+ * MIXTURE_EPOCHS: the number of epochs of each dataset in one epoch of the mixture. MIXTURE_CONCAT_WEIGHTED: shares of
+ * an epoch that ends when the first dataset has been read completely, as in AST-T5's ConcatWeightedDataset. */
 typedef enum MixtureWeights { MIXTURE_SHARES, MIXTURE_EPOCHS, MIXTURE_CONCAT_WEIGHTED } MixtureWeights;
 extern const char *const mixture_weights_names[];
 
@@ -29,15 +29,16 @@ typedef struct Mixture {
     char *paths[MIXTURE_MAX];    /* path of each dataset */
     bool weighted;               /* the list has weights */
     double given[MIXTURE_MAX];   /* weights as in the list; all 1 for a list without weights */
-    double weights[MIXTURE_MAX]; /* share of the rows of each dataset, with sum 1; for a list without weights the shares
+    double weights[MIXTURE_MAX]; /* share of each dataset, with sum 1; for a list without weights the shares
                                     are equal until mixture_weigh */
     /* The weights as integers without a common divisor, with sum `period`; period 0 means that these integers would be
      * too large to use. */
     int64_t shares[MIXTURE_MAX], period;
-    /* A cache that makes mixture_at fast: of the rows [0, index) of the mixture, counts[k] come from dataset k. */
+    /* A cache that makes mixture_at fast: of the packed sequences [0, index) of the mixture, counts[k] come from
+     * dataset k. */
     int64_t index, counts[MIXTURE_MAX];
     GArray *marks;  /* of int64_t[n]: element i holds `counts` for index = anchor + i * 2^16 */
-    int64_t anchor; /* row of marks[0]: 0 or a multiple of the period */
+    int64_t anchor; /* index of marks[0]: 0 or a multiple of the period */
 } Mixture;
 
 /* Parses a list of datasets: "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", like Megatron's --data-path; or the path
@@ -46,11 +47,11 @@ Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
 /* Fails if the list has weights and the rule has a temperature or a cap, which are for lists without weights. */
 bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error);
-/* Computes the weights by a rule that mixture_check has accepted. rows, tokens: (n) number of rows and of tokens in an
- * epoch of each dataset. Returns the number of rows in an epoch of the mixture. */
-int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[]);
-/* Returns the dataset from which a row of the mixture comes; *within becomes the row's number in that dataset. Row i
- * comes from the dataset for which weight * max(i, 1) - (number of rows taken from it before row i) is largest; of
+/* Computes the weights by a rule that mixture_check has accepted. packed, tokens: (n) number of packed sequences and of
+ * tokens in an epoch of each dataset. Returns the number of packed sequences in an epoch of the mixture. */
+int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t packed[], const int64_t tokens[]);
+/* Returns the dataset from which packed sequence i of the mixture comes; *within becomes its number in that dataset. It
+ * is the dataset for which weight * max(i, 1) - (number of packed sequences taken from it before i) is largest; of
  * equal datasets the first is taken. The time is bounded, since the counts after whole periods follow from the weights,
- * and the counts before every 2^16th row are cached. */
-int mixture_at(Mixture *mixture, int64_t row, int64_t *within);
+ * and the counts before every 2^16th are cached. */
+int mixture_at(Mixture *mixture, int64_t i, int64_t *within);

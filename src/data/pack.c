@@ -14,7 +14,7 @@
  */
 typedef struct Shelf {
     PackLength capacity;
-    int64_t enc_levels, dec_levels;             /* levels of a full row */
+    int64_t enc_levels, dec_levels;             /* levels of the capacity */
     int64_t counts[MAX_LEVELS + 1];             /* number of samples of an encoder level */
     uint64_t bits[MAX_LEVELS + 1][LEVEL_WORDS]; /* per encoder level: decoder levels that have samples */
     uint32_t *heads; /* (enc_levels + 1, dec_levels + 1) first sample of a cell, numbered within the block; NONE means
@@ -64,8 +64,8 @@ static void shelf_free(Shelf *shelf)
 static void shelf_put(Shelf *shelf, uint32_t sample, PackLength length)
 {
     CHECK(length.enc >= 0 && length.enc <= shelf->capacity.enc && length.dec >= 0 && length.dec <= shelf->capacity.dec,
-          "a sample of %" PRId64 " and %" PRId64 " tokens in rows of %" PRId64 " and %" PRId64, length.enc, length.dec,
-          shelf->capacity.enc, shelf->capacity.dec);
+          "a sample of %" PRId64 " and %" PRId64 " tokens in packed sequences of %" PRId64 " and %" PRId64, length.enc,
+          length.dec, shelf->capacity.enc, shelf->capacity.dec);
     int64_t enc = level_up(length.enc, shelf->capacity.enc, shelf->enc_levels);
     int64_t dec = level_up(length.dec, shelf->capacity.dec, shelf->dec_levels);
     uint32_t *head = cell(shelf, enc, dec);
@@ -89,9 +89,9 @@ static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
     return -1;
 }
 
-/* How well a sample fits the free tokens of a row. Both are vectors (encoder, decoder) in fractions of the capacity;
+/* How well a sample fits the free tokens. Both are vectors (encoder, decoder) in fractions of the capacity;
  * the score is |sample|² cos^64 of the angle between them: size as the only criterion would fill one stream and leave
- * the other one empty. An empty row gets the largest sample, which is the hardest to fit. */
+ * the other one empty. An empty packed sequence gets the largest sample, which is the hardest to fit. */
 static double score(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
 {
     double x = (double)enc / (double)shelf->enc_levels, y = (double)dec / (double)shelf->dec_levels;
@@ -145,10 +145,10 @@ static uint32_t shelf_take(Shelf *shelf, PackLength free)
     return sample;
 }
 
-/* Fills one row from the shelf with `most` samples at most; returns its number of samples. `first` is the number of the
- * first sample of the block.
+/* Fills one packed sequence from the shelf with `most` samples at most; returns its number of samples. `first` is the
+ * number of the first sample of the block.
  */
-static int64_t pack_row(Shelf *shelf, int64_t first, int64_t most, uint32_t *samples)
+static int64_t fill_packed(Shelf *shelf, int64_t first, int64_t most, uint32_t *samples)
 {
     PackLength free = shelf->capacity;
     int64_t n = 0;
@@ -177,14 +177,14 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
             plan->used.dec += tokens.dec;
         }
         for (int64_t at = first; at < end;) {
-            int64_t n = pack_row(shelf, first, most > 0 ? most : INT64_MAX, plan->samples + at);
+            int64_t n = fill_packed(shelf, first, most > 0 ? most : INT64_MAX, plan->samples + at);
             at += n;
-            plan->starts[++plan->n_rows] = at;
+            plan->starts[++plan->n_packed] = at;
             plan->max_samples = MAX(plan->max_samples, n);
         }
     }
-    plan->starts = g_renew(int64_t, plan->starts, plan->n_rows + 1);
-    plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
+    plan->starts = g_renew(int64_t, plan->starts, plan->n_packed + 1);
+    plan->all = (PackLength){ plan->n_packed * capacity.enc, plan->n_packed * capacity.dec };
     shelf_free(shelf);
     return plan;
 }

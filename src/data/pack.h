@@ -1,7 +1,6 @@
-/* pack.h: decides which samples share a packed sequence, called a row in names of fields and functions, so that little
- * of its capacity stays empty: best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's
- * stream). The samples are packed in groups of PACK_BLOCK consecutive ones; no packed sequence holds samples of two
- * groups. */
+/* pack.h: decides which samples share a packed sequence, so that little of its capacity stays empty: best-fit bin
+ * packing in two dimensions (tokens of the encoder's and of the decoder's stream). The samples are packed in groups of
+ * PACK_BLOCK consecutive ones; no packed sequence holds samples of two groups. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,12 +18,12 @@ typedef PackLength (*PackLengthFn)(const void *context, int64_t sample);
 
 /* Which samples each packed sequence holds. */
 typedef struct PackPlan {
-    int64_t n_rows, n_samples;
-    int64_t *starts;     /* (n_rows + 1) packed sequence r is samples[starts[r]] … samples[starts[r + 1] - 1] */
+    int64_t n_packed, n_samples;
+    int64_t *starts;     /* (n_packed + 1) packed sequence i is samples[starts[i]] … samples[starts[i + 1] - 1] */
     uint32_t *samples;   /* (n_samples) indices of the samples */
     int64_t max_samples; /* largest number of samples in one packed sequence */
     PackLength used,
-        all; /* used: number of tokens in all samples; all: n_rows times the capacity of a packed sequence */
+        all; /* used: number of tokens in all samples; all: n_packed times the capacity of a packed sequence */
 } PackPlan;
 
 /* Packs n_samples < 2^32 samples by their lengths, at most `most` into one packed sequence; most 0 means any number.

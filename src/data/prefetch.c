@@ -2,14 +2,14 @@
 
 #include "base/check.h"
 
-/* The rows of a batch: [first, first + n) of a share (PrefetchShare) that ends at share_end. */
-typedef struct Rows {
+/* The packed sequences of a batch: [first, first + n) of a share (PrefetchShare) that ends at share_end. */
+typedef struct Stretch {
     int64_t first, n, share_end;
-} Rows;
+} Stretch;
 
 struct Prefetch {
     Loader *loader;
-    int64_t n_rows;
+    int64_t n_packed;
     PrefetchShare share;
     guint depth;
     GThread *thread;
@@ -19,8 +19,8 @@ struct Prefetch {
     GQueue spare; /* of Batch *: empty ones */
     GQueue ready; /* of Batch *: the expected batch and those after it, in order */
     int64_t n_lent;
-    Rows expected;       /* of the next call, if it is the expected one; first -1 means that none is expected */
-    Rows next;           /* of the next batch to make */
+    Stretch expected;    /* of the next call, if it is the expected one; first -1 means that none is expected */
+    Stretch next;        /* of the next batch to make */
     unsigned generation; /* grows at every call that was not expected */
     bool working, stop;  /* not working: before the first call, and after an error, which the caller will meet itself */
 };
@@ -29,24 +29,24 @@ struct Prefetch {
 static Batch *take_spare(Prefetch *prefetch)
 {
     Batch *batch = g_queue_pop_head(&prefetch->spare);
-    return batch ? batch : loader_batch(prefetch->loader, (int32_t)prefetch->n_rows);
+    return batch ? batch : loader_batch(prefetch->loader, (int32_t)prefetch->n_packed);
 }
 
-/* The rows of this rank that follow `rows`. */
-static Rows rows_after(const Prefetch *prefetch, Rows rows)
+/* Those of this rank that follow. */
+static Stretch stretch_after(const Prefetch *prefetch, Stretch before)
 {
-    int64_t first = rows.first + rows.n, end = rows.share_end;
+    int64_t first = before.first + before.n, end = before.share_end;
     if (first == end) {
-        first += prefetch->share.period - prefetch->share.rows;
+        first += prefetch->share.period - prefetch->share.n;
         end += prefetch->share.period;
     }
-    return (Rows){ first, MIN(prefetch->n_rows, end - first), end };
+    return (Stretch){ first, MIN(prefetch->n_packed, end - first), end };
 }
 
-/* The rows [first, first + n) at the beginning of a share. */
-static Rows rows_at(const Prefetch *prefetch, int64_t first, int64_t n)
+/* The packed sequences [first, first + n) at the beginning of a share. */
+static Stretch stretch_at(const Prefetch *prefetch, int64_t first, int64_t n)
 {
-    return (Rows){ first, n, prefetch->share.rows > 0 ? first + prefetch->share.rows : G_MAXINT64 };
+    return (Stretch){ first, n, prefetch->share.n > 0 ? first + prefetch->share.n : G_MAXINT64 };
 }
 
 static void *work_ahead(void *argument)
@@ -60,13 +60,13 @@ static void *work_ahead(void *argument)
             break;
         Batch *batch = take_spare(prefetch);
         unsigned generation = prefetch->generation;
-        Rows rows = prefetch->next;
+        Stretch made = prefetch->next;
         g_mutex_unlock(&prefetch->mutex);
-        bool good = loader_get(prefetch->loader, rows.first, rows.n, batch, NULL);
+        bool good = loader_get(prefetch->loader, made.first, made.n, batch, NULL);
         g_mutex_lock(&prefetch->mutex);
         bool wanted = generation == prefetch->generation;
         if (wanted && good)
-            prefetch->next = rows_after(prefetch, rows);
+            prefetch->next = stretch_after(prefetch, made);
         else if (wanted)
             prefetch->working = false;
         g_queue_push_tail(wanted && good ? &prefetch->ready : &prefetch->spare, batch);
@@ -76,11 +76,11 @@ static void *work_ahead(void *argument)
     return NULL;
 }
 
-Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth, PrefetchShare share)
+Prefetch *prefetch_open(Loader *loader, int64_t n_packed, int depth, PrefetchShare share)
 {
     Prefetch *prefetch = g_new0(Prefetch, 1);
     prefetch->loader = loader;
-    prefetch->n_rows = n_rows;
+    prefetch->n_packed = n_packed;
     prefetch->depth = (guint)MAX(depth, 1);
     prefetch->share = share;
     prefetch->expected.first = -1;
@@ -117,7 +117,7 @@ void prefetch_close(Prefetch *prefetch)
     g_free(prefetch);
 }
 
-/* The batch that was made ahead, or NULL if other rows were expected or making it failed. */
+/* The batch that was made ahead, or NULL if others were expected or making it failed. */
 static Batch *take_ready(Prefetch *prefetch, int64_t first, int64_t n)
 {
     if (first != prefetch->expected.first || n != prefetch->expected.n)
@@ -127,8 +127,8 @@ static Batch *take_ready(Prefetch *prefetch, int64_t first, int64_t n)
     return g_queue_pop_head(&prefetch->ready);
 }
 
-/* Lets the thread start again at another row. */
-static void start_over(Prefetch *prefetch, Rows next)
+/* Lets the thread start again elsewhere. */
+static void start_over(Prefetch *prefetch, Stretch next)
 {
     Batch *batch;
     while ((batch = g_queue_pop_head(&prefetch->ready)))
@@ -143,8 +143,8 @@ const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GErro
     g_mutex_lock(&prefetch->mutex);
     Batch *batch = take_ready(prefetch, first, n);
     bool ahead = batch != NULL;
-    Rows rows = ahead ? prefetch->expected : rows_at(prefetch, first, n);
-    prefetch->expected = rows_after(prefetch, rows);
+    Stretch lent = ahead ? prefetch->expected : stretch_at(prefetch, first, n);
+    prefetch->expected = stretch_after(prefetch, lent);
     if (!ahead) {
         start_over(prefetch, prefetch->expected);
         batch = take_spare(prefetch);

@@ -6,22 +6,23 @@
 
 typedef struct Prefetch Prefetch;
 
-/* The rows (packed sequences) that one rank reads: `rows` consecutive rows, which form a share; the next share begins
- * `period` rows after the beginning of this one. The rows between two shares belong to other ranks. rows 0 means that
- * the rank reads all rows. */
+/* The packed sequences that one rank reads: n consecutive ones, which form a share; the next share begins `period`
+ * after the beginning of this one. Those between two shares belong to other ranks. n 0 means that the rank reads all.
+ */
 typedef struct PrefetchShare {
-    int64_t rows, period;
+    int64_t n, period;
 } PrefetchShare;
 
-/* Starts a thread that makes up to `depth` batches of n_rows rows in advance. The loader must outlive the Prefetch. */
-Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth, PrefetchShare share);
+/* Starts a thread that makes up to `depth` batches of n_packed packed sequences in advance. The loader must outlive the
+ * Prefetch. */
+Prefetch *prefetch_open(Loader *loader, int64_t n_packed, int depth, PrefetchShare share);
 /* Changes the share of later calls of prefetch_borrow; batches made in advance are discarded at the next call. */
 void prefetch_set_share(Prefetch *prefetch, PrefetchShare share);
 /* Stops the thread and frees everything. All batches must have been given back. */
 void prefetch_close(Prefetch *prefetch);
-/* Lends the batch of rows [first, first + n), n <= n_rows; it does not change until it is given back. The thread then
- * makes the batches that it expects next: each has the n_rows rows of the share that follow, or the fewer that are left
- * of it. A caller may also borrow other rows: then batches made in advance are discarded, and a share begins at
+/* Lends the batch of packed sequences [first, first + n), n <= n_packed; it does not change until it is given back. The
+ * thread then makes the batches that it expects next: each has the n_packed of the share that follow, or the fewer that
+ * are left of it. A caller may also borrow others: then batches made in advance are discarded, and a share begins at
  * `first`. NULL on an error. Only one thread may borrow. */
 const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GError **error);
 /* Any thread may give a batch back; NULL is ignored. */

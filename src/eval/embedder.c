@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_TEXTS   64 /* limit on the texts of a batch, per text of full length */
-#define MOST_TOKENS (1 << 20)
+#define PACKED_TEXTS 64 /* limit on the texts of a batch, per text of full length */
+#define MOST_TOKENS  (1 << 20)
 
 const char *const pooling_names[] = { "mean", "first", "pooler", "none", "last", "max", "sqrt", "weighted", NULL };
 
@@ -36,7 +36,7 @@ Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64
 {
     if (!check(model, pooling, max_tokens, texts_per_batch, error))
         return NULL;
-    Batch *batch = batch_new_packed((int32_t)texts_per_batch, ROW_TEXTS, (int32_t)max_tokens, 0);
+    Batch *batch = batch_new_packed((int32_t)texts_per_batch, PACKED_TEXTS, (int32_t)max_tokens, 0);
     if (!model_reserve_encoder(model, batch, error)) {
         batch_free(batch);
         return NULL;

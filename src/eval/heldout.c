@@ -125,9 +125,9 @@ static bool text_ids(const Tokenizer *tok, const bool *special, const Batch *bat
 static bool count_bytes(const Tokenizer *tok, const bool *special, const Batch *batch, int64_t *bytes, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
-    const TokenStream *rows = batch_loss_stream(batch);
-    for (int32_t s = 0; s < rows->n_seq && *bytes >= 0; s++) {
-        if (!text_ids(tok, special, batch, rows->cu[s], rows->cu[s + 1], ids)) {
+    const TokenStream *stream = batch_loss_stream(batch);
+    for (int32_t s = 0; s < stream->n_seq && *bytes >= 0; s++) {
+        if (!text_ids(tok, special, batch, stream->cu[s], stream->cu[s + 1], ids)) {
             *bytes = -1;
             break;
         }

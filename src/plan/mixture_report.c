@@ -15,7 +15,8 @@ GPtrArray *mixture_report(const Loader *loader, int64_t samples)
         g_autoptr(GString) line = g_string_new(NULL);
         g_string_append_printf(line, "%s: %.2f %% of the samples, %s tokens", part.path, 100 * part.share, tokens);
         if (samples >= 0)
-            g_string_append_printf(line, ", %.2f epochs in the run", part.share * (double)samples / (double)part.rows);
+            g_string_append_printf(line, ", %.2f epochs in the run",
+                                   part.share * (double)samples / (double)part.packed);
         g_ptr_array_add(lines, g_strdup(line->str));
     }
     return lines;
@@ -25,7 +26,7 @@ void mixture_advise(const Loader *loader, int64_t samples)
 {
     for (int k = 0; k < loader_datasets(loader); k++) {
         const LoaderDataset part = loader_dataset(loader, k);
-        const double epochs = part.share * (double)samples / (double)part.rows;
+        const double epochs = part.share * (double)samples / (double)part.packed;
         if (epochs > MANY_EPOCHS)
             log_warning("the run reads %s %.0f times; after some %d passes the same text hardly improves a model: use "
                         "a shorter train.length, a smaller train.batch or more text",

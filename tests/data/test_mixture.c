@@ -17,12 +17,12 @@ static void assert_order(const char *text, const int *want, int64_t n)
 {
     Mixture *mixture = parse(text), *again = parse(text);
     int64_t counts[MIXTURE_MAX] = { 0 }, within;
-    for (int64_t row = 0; row < n; row++) {
-        g_assert_cmpint(mixture_at(mixture, row, &within), ==, want[row]);
-        g_assert_cmpint(within, ==, counts[want[row]]++);
+    for (int64_t at = 0; at < n; at++) {
+        g_assert_cmpint(mixture_at(mixture, at, &within), ==, want[at]);
+        g_assert_cmpint(within, ==, counts[want[at]]++);
     }
-    for (int64_t row = n - 1; row >= 0; row--) /* backwards: no call may depend on the one before */
-        g_assert_cmpint(mixture_at(again, row, &within), ==, want[row]);
+    for (int64_t at = n - 1; at >= 0; at--) /* backwards: no call may depend on the one before */
+        g_assert_cmpint(mixture_at(again, at, &within), ==, want[at]);
     mixture_free(mixture);
     mixture_free(again);
 }
@@ -34,11 +34,11 @@ static void the_order_is_that_of_the_references(void)
     assert_order("a:4, b:6, c:3", (int[]){ 1, 0, 2, 1, 0, 1, 2, 1, 0, 1, 2, 0, 1 }, 13);
 }
 
-/* The rule itself, from row 0 on. */
-static void walk(const double *weights, int n, int64_t rows, int *order)
+/* The rule itself, from the first on. */
+static void walk(const double *weights, int n, int64_t packed, int *order)
 {
     int64_t counts[MIXTURE_MAX] = { 0 };
-    for (int64_t i = 0; i < rows; i++) {
+    for (int64_t i = 0; i < packed; i++) {
         double most = -INFINITY;
         for (int k = 0; k < n; k++) {
             double behind = weights[k] * (double)MAX(i, 1) - (double)counts[k];
@@ -51,7 +51,7 @@ static void walk(const double *weights, int n, int64_t rows, int *order)
     }
 }
 
-/* Periods of a few rows, of a million, and none. */
+/* Periods of a few, of a million, and none. */
 static void a_row_anywhere_is_that_of_the_walk(void)
 {
     static const char *const texts[] = { "a:.7,b:.2,c:.1",
@@ -60,23 +60,23 @@ static void a_row_anywhere_is_that_of_the_walk(void)
                                          "a:1234567,b:89,c:34567",
                                          "a:0.31415926535897931,b:0.27182818284590451,c:1",
                                          "a:1,b:1,c:1,d:1,e:1,f:1,g:1" };
-    const int64_t rows = 200000;
-    g_autofree int *order = g_new(int, rows);
+    const int64_t packed = 200000;
+    g_autofree int *order = g_new(int, packed);
     for (size_t t = 0; t < G_N_ELEMENTS(texts); t++) {
         Mixture *mixture = parse(texts[t]);
         int64_t within, counts[MIXTURE_MAX] = { 0 };
-        g_autofree int64_t *places = g_new(int64_t, rows);
-        walk(mixture->weights, mixture->n, rows, order);
-        for (int64_t row = 0; row < rows; row++)
-            places[row] = counts[order[row]]++;
+        g_autofree int64_t *places = g_new(int64_t, packed);
+        walk(mixture->weights, mixture->n, packed, order);
+        for (int64_t at = 0; at < packed; at++)
+            places[at] = counts[order[at]]++;
         Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), t);
         for (int jump = 0; jump < 200; jump++) {
-            int64_t first = (int64_t)philox_below(&rng, (uint64_t)rows), last = MIN(first + jump % 100, rows - 1);
+            int64_t first = (int64_t)philox_below(&rng, (uint64_t)packed), last = MIN(first + jump % 100, packed - 1);
             if (jump % 4 == 0 && mixture->period > 0)
                 first -= first % mixture->period;
-            for (int64_t row = first; row <= MAX(first, last); row += 1 + jump % 3) {
-                g_assert_cmpint(mixture_at(mixture, row, &within), ==, order[row]);
-                g_assert_cmpint(within, ==, places[row]);
+            for (int64_t at = first; at <= MAX(first, last); at += 1 + jump % 3) {
+                g_assert_cmpint(mixture_at(mixture, at, &within), ==, order[at]);
+                g_assert_cmpint(within, ==, places[at]);
             }
         }
         mixture_free(mixture);
@@ -86,22 +86,22 @@ static void a_row_anywhere_is_that_of_the_walk(void)
 static void a_row_of_any_size_takes_no_walk(void)
 {
     Mixture *mixture = parse("a:.5,b:.3,c:.2");
-    int64_t within, row = (int64_t)1 << 44;
+    int64_t within, at = (int64_t)1 << 44;
     g_assert_cmpint(mixture->period, ==, 10);
-    mixture_at(mixture, row - row % 10 + 3, &within);
-    g_assert_cmpint(mixture_at(mixture, row - row % 10, &within), ==, 0);
-    g_assert_cmpint(within, ==, row / 10 * 5);
-    g_assert_cmpint(mixture_at(mixture, row - row % 10 + 2, &within), ==, 2);
-    g_assert_cmpint(within, ==, row / 10 * 2);
+    mixture_at(mixture, at - at % 10 + 3, &within);
+    g_assert_cmpint(mixture_at(mixture, at - at % 10, &within), ==, 0);
+    g_assert_cmpint(within, ==, at / 10 * 5);
+    g_assert_cmpint(mixture_at(mixture, at - at % 10 + 2, &within), ==, 2);
+    g_assert_cmpint(within, ==, at / 10 * 2);
     mixture_free(mixture);
 }
 
 static Mixture *weighed(const char *text, MixtureRule rule, int64_t *epoch)
 {
-    static const int64_t rows[] = { 4, 6, 3 }, tokens[] = { 400, 100, 300 };
+    static const int64_t packed[] = { 4, 6, 3 }, tokens[] = { 400, 100, 300 };
     Mixture *mixture = parse(text);
     g_assert_true(mixture_check(mixture, &rule, NULL));
-    *epoch = mixture_weigh(mixture, &rule, rows, tokens);
+    *epoch = mixture_weigh(mixture, &rule, packed, tokens);
     return mixture;
 }
 
@@ -128,20 +128,20 @@ static void sizes_make_weights(void)
                   (double[]){ sqrt(200) / capped, sqrt(100) / capped, sqrt(200) / capped });
     assert_shares("a:.5,b:.3,c:.2", (MixtureRule){ 0 }, 13, (double[]){ .5, .3, .2 });
     assert_shares("a:.5,b:.3,c:2", (MixtureRule){ .weights = MIXTURE_EPOCHS }, 10, (double[]){ .2, .2, .6 });
-    /* Z = min(4 / .5, 6 / .3, 3 / .2) = 8: 4, 2 and 1 rows, the integers below 4, 2.4 and 1.6 */
+    /* Z = min(4 / .5, 6 / .3, 3 / .2) = 8: 4, 2 and 1, the integers below 4, 2.4 and 1.6 */
     assert_shares("a:.5,b:.3,c:.2", (MixtureRule){ .weights = MIXTURE_CONCAT_WEIGHTED }, 7,
                   (double[]){ 4 / 7., 2 / 7., 1 / 7. });
 }
 
-/* Without weights an epoch of the mixture takes every row of every dataset once. */
+/* Without weights an epoch of the mixture takes every packed sequence of every dataset once. */
 static void an_epoch_by_size_takes_every_row_once(void)
 {
     int64_t epoch, within;
     Mixture *mixture = weighed("a,b,c", (MixtureRule){ 0 }, &epoch);
     for (int64_t first = 0; first < 5 * epoch; first += epoch) {
         int64_t counts[3] = { 0 };
-        for (int64_t row = first; row < first + epoch; row++)
-            counts[mixture_at(mixture, row, &within)]++;
+        for (int64_t at = first; at < first + epoch; at++)
+            counts[mixture_at(mixture, at, &within)]++;
         g_assert_true(counts[0] == 4 && counts[1] == 6 && counts[2] == 3);
     }
     mixture_free(mixture);

@@ -264,11 +264,11 @@ static void ul2_fills_its_rows_by_design(void)
     for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++) {
         ObjectiveConfig config = config_of(lengths[i]);
         const Objective *objective = planned("ul2", &config);
-        int64_t at = 0, rows = 30, samples = rows * config.row_samples, used[2] = { 0 };
+        int64_t at = 0, rows = 30, samples = rows * config.packed_samples, used[2] = { 0 };
         int counts[UL2_DENOISERS] = { 0 };
         for (int64_t row = 0, sample = 0; row < rows; row++) {
             int64_t n_inputs = 0, n_targets = 0;
-            for (; sample < (row + 1) * config.row_samples; sample++) {
+            for (; sample < (row + 1) * config.packed_samples; sample++) {
                 Choice choice = { .sample = sample };
                 int64_t begin, n;
                 objective->cut(&config, sample, &begin, &n);

@@ -12,7 +12,7 @@ static PackLength length_of(const void *context, int64_t sample)
     return ((const Lengths *)context)->of[sample];
 }
 
-/* Of documents: many short ones, few that fill a row. */
+/* Of documents: many short ones, few that fill a packed sequence. */
 static Lengths draw_lengths(int64_t n, PackLength capacity, bool both)
 {
     Lengths lengths = { capacity, g_new0(PackLength, n) };
@@ -26,18 +26,18 @@ static Lengths draw_lengths(int64_t n, PackLength capacity, bool both)
     return lengths;
 }
 
-/* Every sample once, no row above its capacity. */
+/* Every sample once, none above the capacity. */
 static void check_plan(const PackPlan *plan, const Lengths *lengths, int64_t n)
 {
     g_autofree bool *seen = g_new0(bool, n);
     g_assert_cmpint(plan->n_samples, ==, n);
     g_assert_cmpint(plan->starts[0], ==, 0);
-    g_assert_cmpint(plan->starts[plan->n_rows], ==, n);
-    for (int64_t row = 0; row < plan->n_rows; row++) {
+    g_assert_cmpint(plan->starts[plan->n_packed], ==, n);
+    for (int64_t at = 0; at < plan->n_packed; at++) {
         PackLength used = { 0 };
-        g_assert_cmpint(plan->starts[row + 1], >, plan->starts[row]);
-        g_assert_cmpint(plan->starts[row + 1] - plan->starts[row], <=, plan->max_samples);
-        for (int64_t i = plan->starts[row]; i < plan->starts[row + 1]; i++) {
+        g_assert_cmpint(plan->starts[at + 1], >, plan->starts[at]);
+        g_assert_cmpint(plan->starts[at + 1] - plan->starts[at], <=, plan->max_samples);
+        for (int64_t i = plan->starts[at]; i < plan->starts[at + 1]; i++) {
             uint32_t sample = plan->samples[i];
             g_assert_false(seen[sample]);
             seen[sample] = true;
@@ -95,7 +95,7 @@ static void a_plan_depends_on_its_arguments_alone(void)
     Lengths lengths = draw_lengths(5000, (PackLength){ 100, 60 }, true);
     PackPlan *a = pack_plan(5000, lengths.capacity, length_of, &lengths, 0);
     PackPlan *b = pack_plan(5000, lengths.capacity, length_of, &lengths, 0);
-    g_assert_cmpint(a->n_rows, ==, b->n_rows);
+    g_assert_cmpint(a->n_packed, ==, b->n_packed);
     assert_same(a->samples, b->samples, 5000 * sizeof *a->samples);
     pack_free(a);
     pack_free(b);
@@ -107,12 +107,12 @@ static PackLength third_of_a_row(G_GNUC_UNUSED const void *context, G_GNUC_UNUSE
     return (PackLength){ 4, 1 };
 }
 
-/* The blocks are 2^20 samples: one sample more is a row of its own. */
+/* The blocks are 2^20 samples: one sample more is packed on its own. */
 static void blocks_do_not_share_rows(void)
 {
     PackPlan *plan = pack_plan(PACK_BLOCK + 1, (PackLength){ 12, 4 }, third_of_a_row, NULL, 0);
-    g_assert_cmpint(plan->n_rows, ==, (PACK_BLOCK + 2) / 3 + 1);
-    g_assert_cmpint(plan->samples[plan->starts[plan->n_rows - 1]], ==, PACK_BLOCK);
+    g_assert_cmpint(plan->n_packed, ==, (PACK_BLOCK + 2) / 3 + 1);
+    g_assert_cmpint(plan->samples[plan->starts[plan->n_packed - 1]], ==, PACK_BLOCK);
     pack_free(plan);
 }
 

@@ -39,12 +39,12 @@ typedef struct ObjectiveConfig {
     bool token_types;      /* tokens of the second text of a pair have token type 1 */
     bool prefix_lm;        /* prefix LM: a decoder-only model reads the input of a pair in both directions */
     /* Set by `plan`: */
-    int64_t row_samples;  /* number of consecutive samples in each packed sequence; 0 means that samples are packed by
-                             length */
-    int64_t max_segments; /* largest number of attention segments in one example; 0 means 1 */
-    DatasetSideFn side;   /* function that reads side data for `apply` (Text.side), only with TEXT_DOCUMENTS; NULL means
-                             no side data */
-    bool takes_others;    /* `choose` may ask for a chunk of another document */
+    int64_t packed_samples; /* number of consecutive samples in each packed sequence; 0 means that samples are packed by
+                            length */
+    int64_t max_segments;   /* largest number of attention segments in one example; 0 means 1 */
+    DatasetSideFn side; /* function that reads side data for `apply` (Text.side), only with TEXT_DOCUMENTS; NULL means
+                           no side data */
+    bool takes_others;  /* `choose` may ask for a chunk of another document */
     /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab; /* vocabulary size */
     int32_t eos, cls, sep, mask;
@@ -119,7 +119,7 @@ typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choi
 typedef void (*ObjectiveApplyFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
                                  Example *out);
 /* Sets the range of text of a sample: tokens [*begin, *begin + *n) of the concatenated documents. Called only if
- * config->row_samples > 0. */
+ * config->packed_samples > 0. */
 typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 
 typedef struct Objective {

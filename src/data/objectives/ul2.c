@@ -49,7 +49,7 @@ static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inpu
 enum { GROUP = 4, GROUPS = 3 };
 static const int groups[GROUPS][GROUP] = { { 3, 1, 5, 2 }, { 4, 0, 0, 2 }, { 6, 1, 2, 2 } };
 
-/* Tokens of text of the first sample of a group, and of each other sample; set if config->row_samples > 0. */
+/* Tokens of text of the first sample of a group, and of each other sample; set if config->packed_samples > 0. */
 typedef struct Ul2Plan {
     struct {
         int64_t first, other;
@@ -97,14 +97,14 @@ static void fit_group(Ul2Plan *plan, int group, int64_t longest, int64_t enc, in
     }
 }
 
-/* Sets row_samples, target_length, raw_length and the Ul2Plan; false if inputs are too short for groups. */
+/* Sets packed_samples, target_length, raw_length and the Ul2Plan; false if inputs are too short for groups. */
 static bool plan_groups(ObjectiveConfig *config, int64_t longest)
 {
     int64_t n_inputs, n_targets, n = longest, memory = config->memory_tokens;
     count_groups(longest, &n_inputs, &n_targets);
     int64_t group_inputs = n_inputs / GROUPS + GROUP * memory;
-    int64_t in_row = MAX(1, (config->input_length + memory + group_inputs - 1) / group_inputs);
-    int64_t enc = (config->input_length + memory) / in_row - GROUP * memory;
+    int64_t in_packed = MAX(1, (config->input_length + memory + group_inputs - 1) / group_inputs);
+    int64_t enc = (config->input_length + memory) / in_packed - GROUP * memory;
     if (enc < MIN_GROUP_INPUTS)
         return false;
     for (count_groups(n, &n_inputs, &n_targets); n_inputs > GROUPS * enc; count_groups(n, &n_inputs, &n_targets))
@@ -112,8 +112,8 @@ static bool plan_groups(ObjectiveConfig *config, int64_t longest)
     int64_t dec = (n_targets + GROUPS - 1) / GROUPS;
     Ul2Plan plan = { 0 };
     config->raw_length = 0;
-    config->row_samples = GROUP * in_row;
-    config->target_length = dec * in_row;
+    config->packed_samples = GROUP * in_packed;
+    config->target_length = dec * in_packed;
     for (int group = 0; group < GROUPS; group++) {
         fit_group(&plan, group, longest, enc, dec);
         config->raw_length = MAX(config->raw_length, MAX(plan.texts[group].first, plan.texts[group].other));
@@ -125,7 +125,7 @@ static bool plan_groups(ObjectiveConfig *config, int64_t longest)
 /* Packed sequence r repeats group r mod 3. */
 static int group_of(const ObjectiveConfig *config, int64_t sample)
 {
-    return (int)(sample / config->row_samples % GROUPS);
+    return (int)(sample / config->packed_samples % GROUPS);
 }
 
 static int64_t group_length(const Ul2Plan *plan, int group)
@@ -138,10 +138,10 @@ static void cut_sample(const ObjectiveConfig *config, int64_t sample, int64_t *b
     const Ul2Plan *plan = (const void *)&config->own;
     int group = group_of(config, sample);
     int64_t first = plan->texts[group].first, other = plan->texts[group].other, before = 0;
-    int64_t slot = sample % config->row_samples, in_row = config->row_samples / GROUP;
+    int64_t slot = sample % config->packed_samples, in_packed = config->packed_samples / GROUP;
     for (int i = 0; i < GROUPS; i++) {
-        int64_t rows = sample / config->row_samples / GROUPS + (i < group);
-        before += rows * in_row * group_length(plan, i);
+        int64_t packed = sample / config->packed_samples / GROUPS + (i < group);
+        before += packed * in_packed * group_length(plan, i);
     }
     *n = slot % GROUP == 0 ? first : other;
     *begin = before + slot / GROUP * group_length(plan, group) +
@@ -217,7 +217,7 @@ static void choose_denoiser(const ObjectiveConfig *config, int64_t n, Choice *ch
     CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     while (i < UL2_DENOISERS - 1 && u >= ul2_denoisers[i].weight)
         u -= ul2_denoisers[i++].weight;
-    if (config->row_samples > 0)
+    if (config->packed_samples > 0)
         i = groups[group_of(config, choice->sample)][choice->sample % GROUP];
     choice->own = objective_own(&i, sizeof i);
     count_tokens(&ul2_denoisers[i], n, &choice->n_inputs, &choice->n_targets);

@@ -28,12 +28,12 @@ Batch *model_full_batch(int32_t samples, int32_t enc_len, int32_t dec_len)
     return full_batch(samples, enc_len, dec_len, 1);
 }
 
-/* ROW_TEXTS: largest number of texts in one packed sequence; ANSWER_TOKENS: tokens in a batch of model_classify. */
-enum { ROW_TEXTS = 64, ANSWER_TOKENS = 4096 };
+/* PACKED_TEXTS: largest number of texts in one packed sequence; ANSWER_TOKENS: tokens in a batch of model_classify. */
+enum { PACKED_TEXTS = 64, ANSWER_TOKENS = 4096 };
 
 Batch *model_classifier_batch(int64_t length)
 {
-    return batch_new_packed((int32_t)MAX(ANSWER_TOKENS / length, 1), ROW_TEXTS, (int32_t)length, 0);
+    return batch_new_packed((int32_t)MAX(ANSWER_TOKENS / length, 1), PACKED_TEXTS, (int32_t)length, 0);
 }
 
 /* Runs a batch filled to its capacity, which is empty afterwards. */

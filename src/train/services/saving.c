@@ -32,7 +32,7 @@ typedef struct Saving {
     Phases every;
     Every within;     /* train.save_within */
     Save *save;       /* the checkpoint that a thread writes; NULL means none */
-    TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
+    TrainState saved; /* state in the newest valid checkpoint; steps -1 means that there is no checkpoint */
 } Saving;
 
 static bool saving_open(void **own, const Trainer *t, GError **error)

@@ -1,0 +1,43 @@
+/* epoch_plan.h: decides which samples share a packed sequence, and in which order those of an epoch come. Up
+ * to EPOCH_PLAN_WHOLE samples are packed when the plan is opened, and each epoch shuffles all packed sequences
+ * together. More samples are dealt at random into blocks of about EPOCH_PLAN_BLOCK samples, and a block is packed when
+ * one of its packed sequences is asked for. Each epoch then goes through the blocks in a new order, and through the
+ * packed sequences of each block in a new order. So opening a plan takes a second whatever the number of samples, and
+ * the memory does not grow with it. */
+#pragma once
+
+#include "data/pack.h"
+
+#define EPOCH_PLAN_BLOCK (1 << 16)
+#define EPOCH_PLAN_WHOLE (1 << 18)
+
+typedef struct EpochPlanSpec {
+    int64_t n_samples;   /* below 2^32 */
+    int64_t n_group;     /* above 0: a packed sequence holds n_group consecutive samples; 0: samples are packed by their
+                            lengths */
+    PackLength capacity; /* of a packed sequence */
+    PackLengthFn length; /* length of a sample, the same whenever it is called */
+    const void *context; /* first argument of `length`; must outlive the plan */
+    uint64_t seed;       /* of the order of packed sequences, and of the block of each sample */
+    bool whole;          /* all samples are packed when the plan is opened, whatever their number */
+} EpochPlanSpec;
+
+/* The samples of a packed sequence, in their order. */
+typedef struct PackedSamples {
+    const uint32_t *samples; /* (n) */
+    int64_t n;
+} PackedSamples;
+
+typedef struct EpochPlan EpochPlan; /* not thread-safe */
+/* A packed sequence has the same samples in all epochs, and every sample is in exactly one. There is one exception: all
+ * blocks have the same number of packed sequences, estimated from one block with a margin of five standard deviations.
+ * If a block needs more, which happens to fewer than one block in a million, its remaining samples are in none. */
+EpochPlan *epoch_plan_open(const EpochPlanSpec *spec);
+void epoch_plan_close(EpochPlan *plan);
+int64_t epoch_plan_packed(const EpochPlan *plan);      /* packed sequences of an epoch */
+int64_t epoch_plan_max_samples(const EpochPlan *plan); /* no packed sequence has more samples */
+/* Tokens of the samples / capacity of the packed sequences; estimated from the first samples if there are more than
+ * EPOCH_PLAN_WHOLE. */
+double epoch_plan_fill(const EpochPlan *plan);
+/* The samples of packed sequence `at` of an epoch; valid until the next call. */
+PackedSamples epoch_plan_get(EpochPlan *plan, uint64_t epoch, int64_t at);
