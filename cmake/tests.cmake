@@ -1,5 +1,5 @@
 # tests/FLOOR/test_NAME.c is one program, linked with the floors up to its own; tests/cli/test_NAME.sh gets the binary as
-# its argument; tests/tools/test_NAME.sh proves a developer's script and gets the build folder. long_NAME instead of test_NAME: `make test-all` only.
+# its argument; tests/tools/test_NAME.sh proves a developer's script and gets the build folder. long_NAME has the label long.
 enable_testing()
 
 # The first line of a test may name labels: "# labels: repeats starts-first".
@@ -12,36 +12,36 @@ enable_testing()
 # - measures-peak: the rate of matrix products, or memory, is the subject. Runs of other scripts measure small matrices for their MFU
 #   (device/gemm_peak.h).
 # - starts-first: takes long. In a fresh build folder ctest knows no times, and no core should wait for the last test.
+# - tools: proves a developer's script; long: `make test-all` only.
+# The caller of loam_test sets above_device or measures_mfu for the tests of a folder.
+include(cmake/test_labels.cmake)
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin. The timeout ends what hangs, on machines as busy
   # as they may be.
   set_tests_properties(${name} PROPERTIES TIMEOUT 3600 SKIP_RETURN_CODE 77
                        ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;CUDA_VISIBLE_DEVICES=-1")
-  set(labels "")
-  if(EXISTS ${file} OR EXISTS ${CMAKE_SOURCE_DIR}/${file})
-    file(STRINGS ${file} labels REGEX "^(#|/\\*) labels: " LIMIT_COUNT 1)
-  endif()
-  if(file MATCHES "/long_")
+  test_labels(labels ${file})
+  if(long IN_LIST labels)
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
-  elseif(file MATCHES "tests/tools/")
+  elseif(tools IN_LIST labels)
     set_tests_properties(${name} PROPERTIES LABELS tools)
-  elseif(name MATCHES "^(nn|param|model|eval|run|plan|report|train|cli)/" AND NOT labels MATCHES "any-processor" AND NOT name MATCHES "threads_sanitized")
+  elseif(above_device AND NOT any-processor IN_LIST labels)
     set_tests_properties(${name} PROPERTIES LABELS computes)
-    if(NOT name MATCHES "^cli/" OR labels MATCHES "rounds")
+    if(rounds IN_LIST labels OR NOT file MATCHES "\\.sh$")
       set_property(TEST ${name} APPEND PROPERTY LABELS rounds)
     endif()
   endif()
-  if(labels MATCHES "repeats")
+  if(repeats IN_LIST labels)
     set_property(TEST ${name} APPEND PROPERTY LABELS repeats)
   endif()
-  if(labels MATCHES "starts-first" OR name MATCHES "^(tools|guarded)/|^shim/(traced_|test_ops)")
+  if(starts-first IN_LIST labels)
     set_property(TEST ${name} PROPERTY COST 60)
   endif()
   if(LOAM_SANITIZE)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_SANITIZED=1")
   endif()
-  if(name MATCHES "^(cli|guarded)/" AND NOT labels MATCHES "measures-peak")
+  if(measures_mfu AND NOT measures-peak IN_LIST labels)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_PEAK_SIDE=256")
   endif()
 endfunction()
@@ -70,6 +70,8 @@ set(with_reference "")
 foreach(floor ${LOAM_FLOORS})
   if(floor STREQUAL device AND TARGET loam_reference)
     set(with_reference loam_reference)
+  elseif(floor STREQUAL param)
+    set(above_device ON)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS tests/${floor}/test_*.c tests/${floor}/long_*.c)
   foreach(source ${sources})
@@ -83,6 +85,8 @@ foreach(floor ${LOAM_FLOORS})
     loam_test(${floor}/${name} ${source} ${floor}_${name})
   endforeach()
 endforeach()
+
+unset(above_device)
 
 # The ranks of a process under the thread sanitizer, which the other sanitizers exclude.
 if(NOT LOAM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
@@ -143,8 +147,8 @@ loam_test(shim/test_group tests/shim/test_group.c shim_test_group)
 foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_fp8 test_ops_random)
   add_shim_test(${name} tests/device/${name}.c tests/shim/device_shim.cc)
   loam_test(shim/${name} tests/device/${name}.c shim_${name})
-  loam_test(shim/long_${name} /long_${name} shim_${name})
-  set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1)
+  loam_test(shim/long_${name} tests/device/${name}.c shim_${name})
+  set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1 LABELS long TIMEOUT 7200)
 endforeach()
 loam_test(shim/test_ops_attention_little tests/device/test_ops_attention.c shim_test_ops_attention)
 set_tests_properties(shim/test_ops_attention_little PROPERTIES ENVIRONMENT SHIM_SHARES_LITTLE=1)
@@ -276,11 +280,15 @@ foreach(folder cli tools)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     if(folder STREQUAL cli)
+      set(above_device ON)
+      set(measures_mfu ON)
       loam_test(cli/${name} ${script} bash ${script} $<TARGET_FILE:loam>)
     else()
       loam_test(tools/${name} ${script} bash ${script} ${CMAKE_BINARY_DIR})
     endif()
   endforeach()
+  unset(above_device)
+  unset(measures_mfu)
 endforeach()
 
 # Open MPI keeps memory until the process ends, also that of plugins which are unloaded by then and have no name that
@@ -311,5 +319,6 @@ if(NOT LOAM_SANITIZE)
             $<TARGET_FILE:loam_steady>)
 endif()
 
+set(measures_mfu ON)
 loam_test(guarded/test_families tests/guarded/test_families.sh bash tests/guarded/test_families.sh $<TARGET_FILE:loam>
           $<TARGET_FILE:loam_guarded>)

@@ -1,3 +1,4 @@
+# labels: long
 # The configurations of configs/ as they stand: the commands at their head, with their real vocabularies, on a text large
 # enough for them, then two updates of the full model in small batches.
 . tests/cli/lib.sh "$1"

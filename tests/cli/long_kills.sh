@@ -1,3 +1,4 @@
+# labels: long
 # A run killed before each of its system calls on files, and started again, ends with the same bytes.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: long
 # Every arrangement of up to 8 ranks as data, tensor-parallel and pipeline ranks, with parallel.sequence, each level of
 # ZeRO, every family and precision; recompute, optimizer and microbatch alternate. Some 780 runs, the losses of one rank.
 # LAYOUT_RANKS="2 4" tries only these numbers of ranks.

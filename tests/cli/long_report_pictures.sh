@@ -1,3 +1,4 @@
+# labels: long
 # The page of loam report in a browser: each section is painted, in light, in dark and in print; the pointer reads values off.
 # PICTURES=FOLDER keeps the pictures, to look at them. Skipped if there is no chromium.
 . tests/cli/lib.sh "$1"

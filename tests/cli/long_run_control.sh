@@ -1,3 +1,4 @@
+# labels: long
 # kill -9 at many moments of a run that uses everything that changes during a run: it ends as if it had never been killed.
 . tests/cli/lib.sh "$1"
 make_dataset

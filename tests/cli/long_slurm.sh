@@ -1,3 +1,4 @@
+# labels: long
 # Ranks that srun starts, on two nodes of a Slurm of its own: what threads train; a signal to the step saves and ends all
 # of them with 75; a rank that is killed ends the step, and the next one goes on. Then jobs of `loam slurm`: one whose time
 # is up, one that is put to fewer nodes, one whose node fails, an array, one that is cancelled.

@@ -1,3 +1,4 @@
+# labels: long
 # The real TensorBoard, from PyPI in an environment of its own, reads what a run wrote, also after a kill and a resume.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: long
 # ZeRO, all values: see test_zero.sh. After 100 steps, too, ranks have the same bits as data parallel.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+/* labels: starts-first */
 #include "adafactor.h"
 #include "device/rig.h"
 #include "device/scalars.h"

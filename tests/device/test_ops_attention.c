@@ -1,3 +1,4 @@
+/* labels: starts-first */
 #include "device/rig.h"
 
 /* Lengths of queries and keys. */

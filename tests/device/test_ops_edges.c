@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* Operations at the edges of what they take: numbers that are not finite, and tensors without rows. On the cpu and, by
  * the shim, with the kernels for GPUs. */
 #include "device/rig.h"

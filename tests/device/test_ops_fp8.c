@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* Operations of FP8: casts with their scales, and products. */
 #include "device/rig.h"
 

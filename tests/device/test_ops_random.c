@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* Attention of random forms: head sizes, lengths, masks and layouts that nobody chose; the seed of a form is the number
  * of its combination. */
 #include "device/rig.h"

@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* Operations on rows, tables and batches as wide and long as those of large models, where a row takes more than one
  * warp or block of a GPU, or a sum more than one part: few combinations of each. */
 #include "adafactor.h"

@@ -1,3 +1,4 @@
+# labels: starts-first
 # Every family on a device whose memory only operations and transfers may touch, and that works late: training, evaluation,
 # saving, resuming, decoding, embedding, export and import give the bytes that they give on the cpu. Arguments: the
 # program, and the same on that device.

@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* banks.c: prints, for each kernel of a training step that uses shared memory, its accesses of whole warps, and the
  * wavefronts (cycles of shared memory) that conflicts of banks add. The operations of T5 1.1 in bf16 and f32, and of
  * GPT-2 in bf16, run twice each on the tests' simulated GPU, at small sizes: two heads of 64 channels, 80 tokens. */

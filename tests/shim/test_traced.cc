@@ -1,3 +1,4 @@
+/* labels: starts-first */
 /* test_traced.cc: kernels with a mistake that changes no number on the tests' simulated GPU, or not always: each is
  * found and named by the traced kernels' checks (trace.h), and the same kernel without its mistake passes. */
 #include "device/cuda/kernels/attention_mma.h"

@@ -1,3 +1,4 @@
+# labels: long starts-first
 # `make aarch64` builds what computes as it does here, seen under qemu-user: tests of operations, layers and models; a
 # tokenizer and a dataset have the same bytes, and a model learns with losses that agree to four digits.
 set -euo pipefail

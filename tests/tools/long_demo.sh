@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: long starts-first
 # The demo on one core with AVX2, the slowest kind of machine, takes less than five minutes of its processor and fills clearly
 # more blanks correctly than always answering the commonest word would.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# labels: long starts-first
 # Every reader of files from outside gets a million runs of libFuzzer; what was found is kept in build-clang/fuzz/NAME, so the
 # next time goes on from there. FUZZ_RUNS=N for another number.
 set -euo pipefail

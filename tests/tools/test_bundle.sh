@@ -1,3 +1,4 @@
+# labels: tools starts-first
 # The bundle runs where nothing of Debian is: in a root folder that holds it, a shell, and a C library; and by the C library of
 # its own, where the machine's is too old or unknown. Argument: the build folder (default: build).
 set -euo pipefail

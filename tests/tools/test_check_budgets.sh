@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/check-budgets counts lines of files and functions, spares tables, and names what is over.
 set -euo pipefail
 tree=$(mktemp -d)

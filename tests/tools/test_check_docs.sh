@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/check-docs passes the documentation of this repository and a sound tree, and names each planted violation.
 set -euo pipefail
 tree=$(mktemp -d)

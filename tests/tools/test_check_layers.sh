@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/check-layers passes a sound tree and names each planted violation.
 set -euo pipefail
 tree=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/code-proof goes from programs to its table and picture, at a toy size; a second run makes nothing again, other options are refused,
 # and what nearly repeats a held-out program is not trained on.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# labels: tools starts-first
 # cmake/cuda.cmake by made-up toolkits: which versions of nvcc it takes, which cuBLASLt it looks for, for which GPUs it builds.
 set -euo pipefail
 if ! command -v cmake >/dev/null; then

@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/demo looks at the corpus before it removes anything, and keeps the previous run. No step of the demo itself runs here.
 set -euo pipefail
 tree=$(mktemp -d)

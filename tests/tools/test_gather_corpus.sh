@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/gather-corpus keeps code and prose, drops licences and repeats, and is the same at every call.
 set -euo pipefail
 tree=$(mktemp -d)

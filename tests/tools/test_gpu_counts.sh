@@ -1,3 +1,4 @@
+# labels: tools starts-first
 # tools/gpu-counts by a made-up cuobjdump, and tools/gpu-roofline, whose row for T5-1.1-small stands in the docs. So do the counts of a
 # build for Hopper. Argument: the build folder.
 set -euo pipefail

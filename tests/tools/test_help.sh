@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # Every shell script of tools/ and bench/ answers --help with its usage, and does nothing else; so do the programs of Python that users call.
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/install-grammars compiles what it has checked, and nothing else; without the network, from made-up packages.
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/install-packages asks apt-get for what is missing and for nothing when nothing is.
 set -euo pipefail
 stubs=$(mktemp -d)

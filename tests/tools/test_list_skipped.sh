@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/list-skipped counts the cases that programs and scripts skipped, with their reasons, and says so when none was.
 set -euo pipefail
 tree=$(mktemp -d)

@@ -1,3 +1,4 @@
+# labels: tools starts-first
 # A build folder that was copied or moved with its sources is made anew, one that is entered by a link is not.
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# labels: tools starts-first
 # tools/pretraining-proof goes from text and labelled data to its table and picture, at a toy size; a second run makes nothing again.
 set -euo pipefail
 loam=${1:-build}/loam
