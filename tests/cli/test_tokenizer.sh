@@ -36,6 +36,13 @@ for kind in unigram bpe byte-bpe/vocab.json wordpiece/vocab.txt; do
     cmp "$work/$name-corpus${kind#"$name"}" "$work/$name-with${kind#"$name"}" || fail "$name learned from it"
     expect 1 'no text to train on: every word is longer than' "$loam" tokenizer train --kind "$name" --out "$work/x.model" "$work/word.txt"
 done
+# A blank line is no word, however a file is read.
+printf 'the cat sat on it\n\nthe dog ran by\n\n' >"$work/blank.md"
+printf '{"text":"the cat sat on it\\n\\nthe dog ran by\\n"}\n' >"$work/blank.jsonl"
+for name in blank.md blank.jsonl; do
+    tok train --vocab-size 18 --out "$work/$name.model" "$work/$name" 2>"$work/err" || fail "$(cat "$work/err")"
+    ! grep -q 'left out' "$work/err" || fail "$name: $(cat "$work/err")"
+done
 for _ in {1..600}; do printf '猫が見た。'; done >"$work/cats.txt"
 tok train --vocab-size 9 --out "$work/cats.model" "$work/cats.txt" 2>"$work/err" || fail "$(cat "$work/err")"
 ! grep 'left out' "$work/err" || fail 'sentences without spaces were left out'

@@ -254,7 +254,7 @@ class Lines : public sentencepiece::SentenceIterator
                 mark = at;
         }
         const size_t taken = space ? space : mark;
-        left_out += taken == 0;
+        left_out += taken == 0 && at > 0; /* a blank line has no word */
         line_.assign(rest_, taken);
         at = taken ? taken : at;
         rest_ += at;
