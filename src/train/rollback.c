@@ -21,9 +21,8 @@
  *   best, latest the names of the checkpoints that the links of the run named
  *   checkpoints/ those of later steps
  *   mlflow/      what the run had in a store of MLflow
- * and the copies that `copies` and `folders` list. */
-static const char *const copies[] = { "metrics.jsonl", "train_inner.jsonl", "config.yaml", NULL };
-static const char *const folders[] = { "tb", "spikes", NULL };
+ *   config.yaml
+ * and what services_written lists. */
 
 static char *kept(const char *dir, const char *name)
 {
@@ -77,26 +76,35 @@ static void put_store_back(const char *dir)
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 
+static bool copy_file(const char *dir, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL);
+    return io_copy_file(from, copy, error);
+}
+
+/* The copy is empty if the run has no such folder, so that an undo removes what came after. */
+static bool copy_folder(const char *dir, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL);
+    return io_make_directories(copy, error) && io_copy_tree(from, copy, error);
+}
+
 /* Fills the folder that becomes RUN/rollback. */
 static bool copy_all(const char *dir, const char *folder, int64_t step, GError **error)
 {
     g_autofree char *to = g_build_filename(folder, "to", NULL),
                     *checkpoints = g_build_filename(folder, "checkpoints", NULL),
                     *text = g_strdup_printf("%" PRId64 "\n", step);
-    if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error))
+    g_autofree const char **files = services_written(false), **folders = services_written(true);
+    if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error) ||
+        !copy_file(dir, folder, "config.yaml", error))
         return false;
-    for (int i = 0; copies[i]; i++) {
-        g_autofree char *from = g_build_filename(dir, copies[i], NULL),
-                        *copy = g_build_filename(folder, copies[i], NULL);
-        if (!io_copy_file(from, copy, error))
+    for (int i = 0; files[i]; i++)
+        if (!copy_file(dir, folder, files[i], error))
             return false;
-    }
-    for (int i = 0; folders[i]; i++) { /* empty if the run has none, so that an undo removes what came after */
-        g_autofree char *from = g_build_filename(dir, folders[i], NULL),
-                        *copy = g_build_filename(folder, folders[i], NULL);
-        if (!io_make_directories(copy, error) || !io_copy_tree(from, copy, error))
+    for (int i = 0; folders[i]; i++)
+        if (!copy_folder(dir, folder, folders[i], error))
             return false;
-    }
     keep_store(dir, folder);
     return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
            io_write_file(to, text, strlen(text), error);
@@ -209,12 +217,15 @@ static void link_back(const char *dir, const char *name)
 
 static bool go_back(const char *dir, GError **error)
 {
+    g_autofree const char **files = services_written(false), **folders = services_written(true);
     if (!move_back(dir, error))
         return false;
     link_back(dir, "latest");
     link_back(dir, "best");
-    for (int i = 0; copies[i]; i++)
-        if (!put_back(dir, copies[i], error))
+    if (!put_back(dir, "config.yaml", error))
+        return false;
+    for (int i = 0; files[i]; i++)
+        if (!put_back(dir, files[i], error))
             return false;
     for (int i = 0; folders[i]; i++)
         if (!put_back(dir, folders[i], error))

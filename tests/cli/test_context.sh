@@ -10,7 +10,7 @@ make_tasks
 rows='2 4 1 2 0 2 none bert adamw model.heads=4 model.head_dim=8 model.dropout=0.1 parallel.sequence=true model.vocab=309
 2 4 1 1 1 2 block t5 adafactor model.dropout=0.1 model.rel_per_block=true'
 [ -n "${LOAM_SANITIZED:-}" ] || rows+='
-4 4 1 1 3 8 block gpt adamw model.heads=4 model.kv_heads=4 model.head_dim=8 model.position=rotary model.dropout=0.1 model.window=8
+4 4 1 1 3 8 block gpt adamw model.heads=4 model.kv_heads=4 model.head_dim=8 model.position=rotary model.qk_norm=rms model.dropout=0.1 model.window=8
 2 4 2 1 0 2 none t5 adamw model.tie_embeddings=true model.dropout=0.1 train.z_loss=1e-3
 2 2 1 1 2 2 none bert adamw model.position=relative_key_query model.dropout=0.1 data.sentence_pairs=order model.sentence_head=true model.pooler=true model.token_types=2
 3 3 1 1 0 8 none lora adamw model.heads=3 model.head_dim=8 lora.dropout=0.1 model.sparse_pattern=fixed model.sparse_block=16

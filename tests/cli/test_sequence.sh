@@ -11,7 +11,7 @@ while read -r row; do
     layout_row $row parallel.sequence=true
 done <<'ROWS'
 2 1 2 0 2 block t5 adamw model.dropout=0.1 train.z_loss=1e-3
-4 1 4 0 8 none gpt adafactor model.heads=8 model.kv_heads=2 model.head_dim=8 model.position=rotary model.dropout=0.1
+4 1 4 0 8 none gpt adafactor model.heads=8 model.kv_heads=2 model.head_dim=8 model.position=rotary model.qk_norm=rms model.dropout=0.1
 4 1 2 3 2 none bert adamw model.dropout=0.1 model.vocab=311
 4 2 2 1 2 none t5 adamw_rms model.tie_embeddings=true
 3 1 3 0 8 none gpt adamw model.heads=3 model.head_dim=8 model.ffn=96 model.bias=true model.dropout=0.1

@@ -23,7 +23,7 @@ done <<'ROWS'
 2 1 2 0 2 none bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
 4 1 4 0 8 block gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
 2 1 2 0 8 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
-4 1 4 0 2 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
+4 1 4 0 2 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8 model.qk_norm=rms
 4 1 2 3 2 block t5 adamw_rms model.heads=2 model.kv_heads=1 model.bias=true
 4 1 4 1 8 none lora adamw model.heads=4 model.kv_heads=1 model.head_dim=8 lora.targets=self.q,self.k,self.v
 ROWS

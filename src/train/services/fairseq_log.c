@@ -276,7 +276,8 @@ static void fairseq_service_close(void *own, const Trainer *t, const GError *pro
     fairseq_log_close(own);
 }
 
-const Service fairseq_log_service = { .open = fairseq_service_open,
+const Service fairseq_log_service = { .file = FILE_NAME,
+                                      .open = fairseq_service_open,
                                       .after_step = fairseq_service_after_step,
                                       .told = fairseq_service_told,
                                       .close = fairseq_service_close };

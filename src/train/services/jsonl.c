@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FILE_NAME     "metrics.jsonl"
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
 
 struct Jsonl {
@@ -115,13 +116,13 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
 
 Jsonl *jsonl_open(const char *dir, int64_t step, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
+    g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL);
     double wall = 0;
     IoFile *file = cut_lines(path, step, &wall, error) ? io_append(path, error) : NULL;
     if (file == NULL)
         return NULL;
     Jsonl *jsonl = g_new(Jsonl, 1);
-    *jsonl = (Jsonl){ file, { "metrics.jsonl", false }, wall, clock_seconds() };
+    *jsonl = (Jsonl){ file, { FILE_NAME, false }, wall, clock_seconds() };
     return jsonl;
 }
 
@@ -240,4 +241,6 @@ static void jsonl_service_close(void *own, const Trainer *t, const GError *probl
     jsonl_close(own);
 }
 
-const Service jsonl_service = { .open = jsonl_service_open, .told = jsonl_service_told, .close = jsonl_service_close };
+const Service jsonl_service = {
+    .file = FILE_NAME, .open = jsonl_service_open, .told = jsonl_service_told, .close = jsonl_service_close
+};

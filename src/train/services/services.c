@@ -38,3 +38,14 @@ Services services_new(void)
 {
     return (Services){ .seats = g_memdup2(seats, sizeof seats) };
 }
+
+const char **services_written(bool folders)
+{
+    const char **names = g_new0(const char *, G_N_ELEMENTS(seats));
+    for (size_t i = 0, n = 0; seats[i].row; i++) {
+        const char *name = folders ? seats[i].row->folder : seats[i].row->file;
+        if (name)
+            names[n++] = name;
+    }
+    return names;
+}

@@ -25,6 +25,9 @@ typedef struct Services {
     bool open;   /* all of them are */
 } Services;
 
+/* The names of the files (or folders) that services write to RUN, in the order of the table, then NULL; g_free. */
+const char **services_written(bool folders);
+
 /* What a service wants. The loop does what the largest verdict says; the services after one that answered REPEAT, FAIL
  * or ABORT are not asked. */
 typedef enum Verdict {

@@ -92,7 +92,8 @@ static void spikes_keep(void *own, const Trainer *t, int64_t *steps, int *n)
     }
 }
 
-const Service spikes_service = { .open = spikes_open,
+const Service spikes_service = { .folder = "spikes",
+                                 .open = spikes_open,
                                  .due = spikes_due,
                                  .before_update = spikes_before_update,
                                  .count = spikes_count,
