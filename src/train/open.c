@@ -329,11 +329,7 @@ static bool check_stop_file(Trainer *t, GError **error)
 /* What each rank can check by itself. */
 static bool open_inputs(Trainer *t, GError **error)
 {
-    const Config *config = &t->config;
-    return check_paths(t, error) && config_check_objective(&config->data, &config->model, error) &&
-           (t->tok = config_open_tokenizer(config, error)) && config_resolve_vocab(&t->config, t->tok, error) &&
-           config_fit_lengths(&t->config, t->tok, error) && config_check_tokens(config, t->tok, error) &&
-           config_resolve_precision(&t->config, error);
+    return check_paths(t, error) && config_resolve(&t->config, &t->tok, error);
 }
 
 static bool open_device(Trainer *t, GError **error)

@@ -139,7 +139,7 @@ typedef struct Config {
     int64_t most_target;  /* no option: length of the task's targets if nobody set data.target_length, which then shares
                              data.input_length with the input (config_fit_lengths); 0 means that it is set */
     int64_t preset_vocab; /* no option: vocabulary of model.preset if nothing else sets model.vocab, which then follows
-                             the tokenizer (config_resolve_vocab); 0 means that it is set, or resolved */
+                             the tokenizer (config_resolve); 0 means that it is set, or resolved */
     char **given;         /* names of the options set in a configuration file or on the command line; ends with NULL */
 } Config;
 
@@ -162,8 +162,12 @@ GPtrArray *config_differences(const char *path, GError **error);
 /* ---- loading ---- */
 
 /* Reads the YAML file PATH (NULL means none) and then the overrides ("group.key=value"), fills in defaults and checks
- * the result. config is zeroed memory; config_clear frees it, also after an error. */
+ * the result, in stages that docs/architecture/train.md lists. config is zeroed memory; config_clear frees it, also
+ * after an error. */
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+/* The stages after config_load for a run: opens *tok and sets what depends on it, which is model.vocab, lengths of a
+ * task and train.precision. Fails unless objective, tokenizer and model fit. */
+bool config_resolve(Config *config, Tokenizer **tok, GError **error);
 /* As config_load, but PATH may also be a run directory or the config.yaml in it. run.dir is then that directory and
  * tokenizer.path the copy in it, unless overrides set them. */
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
@@ -278,13 +282,9 @@ char *precision_describe(Precision precision);
 /* Opens tokenizer.path. For a model with an encoder, a tokenizer that has neither sentinels nor a mask token gets
  * sentinels added, unless model.vocab is too small for them. */
 Tokenizer *config_open_tokenizer(const Config *config, GError **error);
-/* Replaces model.vocab = auto by the tokenizer's size rounded up to a multiple of model.vocab_multiple, or by the
- * vocabulary of a preset that is between the two; says so if a preset has another vocabulary. Checks that a given
- * number holds all ids of the tokenizer. tok NULL: the vocabulary of the preset, if there is one; else auto is an
- * error. */
-bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
-/* Opens the tokenizer, if tokenizer.path names one, and resolves model.vocab. If the tokenizer cannot be opened and
- * model.vocab does not need it, that is no error: *tok stays NULL, and *unread is the reason (NULL means none). */
+/* For a plan: opens the tokenizer, if tokenizer.path names one, and sets model.vocab as config_resolve does. If the
+ * tokenizer cannot be opened and model.vocab does not need it, that is no error: *tok stays NULL, and *unread is the
+ * reason (NULL means none). */
 bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError **error);
 /* Fails if the tokenizer lacks a special token that the objective needs. Warns about special tokens for which another
  * token is used, and about tokens that the exported model will lack. */

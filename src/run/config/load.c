@@ -1,8 +1,6 @@
-/* load.c: reads a configuration, opens the model and the tokenizer that it names, and sets options that depend on
- * these. */
+/* load.c: a configuration from its sources, in stages: config_load, and with the tokenizer config_resolve. */
 #include "base/log.h"
 #include "model/hf/hf.h"
-#include "model/pipeline/pipeline.h"
 #include "model/special_tokens/special_tokens.h"
 #include "nn/ctx.h"
 #include "run/config/config.h"
@@ -80,113 +78,6 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error)
     return true;
 }
 
-/* Fails if a pattern of train.freeze matches no parameter, or if all parameters are frozen. */
-static bool check_frozen(Model *model, char **patterns, GError **error)
-{
-    ParamStore *params = model_params(model);
-    int n = params_count(params), frozen = 0;
-    for (char **pattern = patterns; *pattern; pattern++) {
-        bool found = false;
-        for (int i = 0; i < n && !found; i++)
-            found = g_pattern_match_simple(*pattern, params_spec(params, i)->name);
-        if (!found)
-            return fail_user(error, "train.freeze: no parameter is called %s; `loam inspect checkpoint` lists them",
-                             *pattern);
-    }
-    for (int i = 0; i < n; i++)
-        frozen += params_spec(params, i)->frozen;
-    return frozen < n || fail_user(error, "train.freeze: nothing is left to train");
-}
-
-/* How the parameters are divided among ranks. Without a mesh: a single rank on a real device; on the null device one of
- * the planned ranks, whose memory is counted. */
-static Sharding ranks_of(const Config *config, const Device *dev)
-{
-    const ParallelConfig *parallel = &config->parallel;
-    const Mesh *mesh = parallel->mesh;
-    if (mesh == NULL && dev->computes)
-        return (Sharding){ .size = 1 };
-    int tensor = (int)parallel->tensor, replicas = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
-    int copies = config_key_copies(config);
-    if (mesh == NULL)
-        return (Sharding){ .size = replicas,
-                           .level = (ZeroLevel)parallel->zero,
-                           .tp = { .size = tensor, .sequence = parallel->sequence, .n_copies = copies },
-                           .cp = { .size = (int)parallel->context } };
-    return (Sharding){
-        .ranks = mesh->replicas,
-        .rank = comm_rank(mesh->replicas),
-        .size = comm_size(mesh->replicas),
-        .level = (ZeroLevel)parallel->zero,
-        .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
-        .tp = { .ranks = mesh->tensor,
-                .rank = comm_rank(mesh->tensor),
-                .size = comm_size(mesh->tensor),
-                .sequence = parallel->sequence,
-                .n_copies = copies,
-                .copies = mesh->copies },
-        .cp = { .ranks = mesh->context, .rank = comm_rank(mesh->context), .size = comm_size(mesh->context) }
-    };
-}
-
-static Sharding sharding_of(const Config *config, const Device *dev)
-{
-    Sharding shards = ranks_of(config, dev);
-    optimizer_units(&config->optim, shards.units);
-    return shards;
-}
-
-/* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted
- * (parallel.stage). The stages are not set yet. */
-static Pipeline pipeline_of(const Config *config, const Device *dev)
-{
-    const ParallelConfig *parallel = &config->parallel;
-    const Mesh *mesh = parallel->mesh;
-    Pipeline pipeline = { .size = 1 };
-    if (mesh) {
-        pipeline.mesh = mesh;
-        pipeline.rank = comm_rank(mesh->pipeline);
-        pipeline.size = comm_size(mesh->pipeline);
-    } else if (!dev->computes) {
-        pipeline.rank = parallel->stage;
-        pipeline.size = (int)parallel->pipeline;
-    }
-    pipeline.interleave = pipeline.size > 1 ? (int)parallel->interleave : 1;
-    return pipeline;
-}
-
-void config_set_slots(const Config *config, Model *model)
-{
-    int n;
-    g_autofree int *counts = config_microbatches(config, &n);
-    model_set_counts(model, counts, n);
-}
-
-Model *config_open_model(const Config *config, Device *dev, GError **error)
-{
-    const Sharding shards = sharding_of(config, dev);
-    Pipeline pipeline = pipeline_of(config, dev);
-    const bool divided = pipeline.size > 1;
-    g_autofree int *equal = divided ? config_equal_stages(config) : NULL,
-                   *ends = divided ? config_stage_ends(config, equal, error) : NULL,
-                   *counts = divided ? config_microbatches(config, &pipeline.n_counts) : NULL;
-    if (divided && ends == NULL)
-        return NULL;
-    pipeline.ends = ends;
-    pipeline.counts = counts;
-    const Stages stages = divided ? pipeline_held(&pipeline, pipeline.rank) : stage_whole(&config->model);
-    g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
-    for (char **pattern = patterns; *pattern; pattern++)
-        g_strstrip(*pattern);
-    Model *model =
-        model_open_stages(dev, &config->model, stages, true, (const char *const *)patterns, &shards, &pipeline, error);
-    if (model && pipeline.size == 1 && !check_frozen(model, patterns, error))
-        g_clear_pointer(&model, model_close);
-    if (model)
-        config_set_answers(config, model);
-    return model;
-}
-
 /* If a classifier has no model.labels and the run has a task, takes the class names from the task's definition or its
  * examples. */
 static bool resolve_labels(Config *config, GError **error)
@@ -254,25 +145,24 @@ static void free_vocab(Config *config, const GPtrArray *layers)
         config->model.vocab = 0;
 }
 
-bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+/* Sets what the layers say. */
+static bool apply_layers(Config *config, const GPtrArray *layers, GError **error)
 {
-    options_set_defaults(config_options(), config);
-    g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, &config->given, error);
-    if (layers == NULL || !options_apply(config_options(), config, layers, error))
+    if (!options_apply(config_options(), config, layers, error))
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
     note_origin(config, layers);
     free_vocab(config, layers);
-    if (!hf_resolve_targets(&config->model, error))
-        return false;
-    if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
-        !resolve_compat(config, error))
-        return false;
+    return hf_resolve_targets(&config->model, error);
+}
+
+/* Sets what follows from other options, whatever was given. */
+static void derive(Config *config)
+{
     config->model.prefix_lm |=
         config->model.n_enc == 0 && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
     config->model.architecture = (int)model_config_architecture(&config->model);
     config_fit_model(config, &config->model);
-    return true;
 }
 
 void config_clear(Config *config)
@@ -329,7 +219,9 @@ static void choose_vocab(Config *config, const Tokenizer *tok)
     config->preset_vocab = 0;
 }
 
-bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
+/* Replaces model.vocab = auto by the tokenizer's size rounded up to a multiple of model.vocab_multiple, or by the
+ * vocabulary of a preset that is between the two. tok NULL: the vocabulary of the preset, if there is one. */
+static bool resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
 {
     ModelConfig *model = &config->model;
     int size = tok ? tokenizer_size(tok) : 0;
@@ -354,5 +246,24 @@ bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError 
         return false;
     }
     *unread = g_steal_pointer(&reason);
-    return config_resolve_vocab(config, *tok, error);
+    return resolve_vocab(config, *tok, error);
+}
+
+bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+{
+    options_set_defaults(config_options(), config);
+    g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, &config->given, error);
+    const bool good = layers && apply_layers(config, layers, error) && layers_apply_recipe(config, layers, error) &&
+                      resolve_labels(config, error) && config_check(config, error) && resolve_compat(config, error);
+    if (good)
+        derive(config);
+    return good;
+}
+
+bool config_resolve(Config *config, Tokenizer **tok, GError **error)
+{
+    return config_check_objective(&config->data, &config->model, error) &&
+           (*tok = config_open_tokenizer(config, error)) && resolve_vocab(config, *tok, error) &&
+           config_fit_lengths(config, *tok, error) && config_check_tokens(config, *tok, error) &&
+           config_resolve_precision(config, error);
 }
