@@ -134,6 +134,19 @@ def normalizers():
                    {"normalizer": {"type": "Sequence", "normalizers": [*inner, {"type": "Prepend", "prepend": "\u2581"}, space]}})
 
 
+def byte_pieces():
+    """Byte pieces that are special tokens, as those that a trainer was told to keep: the model still falls back to them."""
+    names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    texts = ["h\u00e9 the \u4e2d", "\u4e2d", "a <0xC3> b<0xC3>"]
+    specials = {*names[:3], *(f"<0x{byte:02X}>" for byte in texts[0].encode())}
+    added = [{"id": i, **END, "content": name} for i, name in enumerate(names) if name in specials]
+    yield {**case("llama", JSON, {"tokenizer_class": FAST}, {"added_tokens": added}), "texts": texts}
+    vocab = [[name, 0.0] for name in names] + [["\u2581", -2.0], *([letter, -3.0] for letter in "abeht")]
+    model = {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": True}
+    yield {**case("unigram", JSON, {"tokenizer_class": FAST, "unk_token": "<unk>"}, {"model": model, "added_tokens": added, "post_processor": None}),
+           "texts": texts}
+
+
 def corpus(golden):
     for line in (golden / "byte-bpe" / "ids.jsonl").read_text().splitlines():
         yield json.loads(line)["text"].replace("\n", " ")
@@ -181,7 +194,7 @@ def encode(each, golden, folder):
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers(), *defaults(), *named()]:
+    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces()]:
         with tempfile.TemporaryDirectory() as folder:
             cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)

@@ -167,8 +167,8 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
         SpPiece *piece = &g_array_index(pieces, SpPiece, token->id);
         bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
-        if (bpe ? token->special
-                : piece->score >= 0) /* SentencePiece scores control symbols 0 and pieces of text less */
+        /* SentencePiece scores control symbols 0 and pieces of text less. */
+        if (piece->type != SP_BYTE && (bpe ? token->special : piece->score >= 0))
             piece->type = SP_CONTROL;
     }
     mark_unknown(json, pieces);
