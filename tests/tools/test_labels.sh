@@ -7,12 +7,9 @@ trap 'rm -rf "$tree"' EXIT
 labels() { # LINE [NAME]
     local file=$tree/${2:-test_it}.sh
     echo "$1" >"$file"
-    cmake -DCMAKE_SOURCE_DIR="$tree" -P /dev/stdin 2>&1 <<CMAKE | tr -s '\n ' ' '
-cmake_policy(VERSION 3.25)
-include($PWD/cmake/test_labels.cmake)
-test_labels(labels $file)
-message("<\${labels}>")
-CMAKE
+    printf '%s\n' 'cmake_policy(VERSION 3.25)' "include($PWD/cmake/test_labels.cmake)" "test_labels(labels $file)" \
+        'message("<${labels}>")' >"$tree/labels.cmake"
+    cmake -DCMAKE_SOURCE_DIR="$tree" -P "$tree/labels.cmake" 2>&1 | tr -s '\n ' ' ' || true
 }
 gives() { # TEXT LINE [NAME]
     labels "${@:2}" | grep -qF "$1" || { echo "FAIL: of \"$2\": $(labels "${@:2}")"; exit 1; }
