@@ -152,7 +152,7 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
                     .objective = data_objective_row(&config->data),
                     .planned = data_objective(&config->data),
                     .samples = config_batch_samples(config),
-                    .epoch = loader ? loader_epoch_samples(loader) : 0,
+                    .epoch = loader ? loader_epoch_packed(loader) : 0,
                     .fill = loader ? loader_fill(loader) : 1 };
     o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))

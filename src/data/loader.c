@@ -26,7 +26,7 @@ Choice loader_choose(const Loader *loader, int64_t sample)
     return choice;
 }
 
-int64_t loader_epoch_samples(const Loader *loader)
+int64_t loader_epoch_packed(const Loader *loader)
 {
     return loader->n_packed;
 }

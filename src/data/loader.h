@@ -1,6 +1,6 @@
 /* loader.h: computes batches as a function of an index, without state. A batch consists of packed sequences, which are
  * numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
- * loader_epoch_samples; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
+ * loader_epoch_packed; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
  * sequence. Shorter samples are packed: their lengths are known when the loader opens and are the same in every epoch,
  * so one plan (epoch_plan.h), which says which samples share a packed sequence, serves all epochs. With data.compat,
  * packed sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and
@@ -31,7 +31,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
  * it before the first batch is made. */
 void loader_start_decoder(Loader *loader, int32_t id);
 /* Number of packed sequences of an epoch; options such as train.batch count them as samples. */
-int64_t loader_epoch_samples(const Loader *loader);
+int64_t loader_epoch_packed(const Loader *loader);
 /* Packing efficiency, between 0 and 1: number of tokens in the samples of an epoch / capacity of the epoch's packed
  * sequences; 1 if samples are not packed. Estimated for a large dataset (epoch_plan_fill). */
 double loader_fill(const Loader *loader);

@@ -19,7 +19,7 @@ typedef struct Walk {
 /* Iterator over a part of the first n samples; n 0 means all samples of the epoch. */
 static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop)
 {
-    int64_t all = loader_epoch_samples(loader), of = MAX(part.of, 1);
+    int64_t all = loader_epoch_packed(loader), of = MAX(part.of, 1);
     n = n > 0 ? MIN(n, all) : all;
     int64_t first = n * part.index / of;
     return (Walk){ .loader = loader,

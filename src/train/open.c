@@ -67,7 +67,7 @@ static void plan_length(Trainer *t, bool count_tokens)
 {
     const Config *config = &t->config;
     const Amount length = config->train.length;
-    const int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(config, length, epoch);
+    const int64_t epoch = loader_epoch_packed(t->train), samples = config_samples(config, length, epoch);
     t->length.steps = config_length_steps(config, epoch);
     if (count_tokens && config_tokens(config, length) > 0) {
         t->length.steps = -1;
@@ -94,7 +94,7 @@ static void plan_schedule(Trainer *t, bool count_tokens)
                    { &schedule->total, optim->decay_until },
                    { &schedule->decay, optim->decay_length },
                    { &schedule->cycle, optim->cycle } };
-    *schedule = config_schedule(&t->config, loader_epoch_samples(t->train), count_tokens);
+    *schedule = config_schedule(&t->config, loader_epoch_packed(t->train), count_tokens);
     for (size_t i = 0; i < G_N_ELEMENTS(shares); i++)
         if (t->length.steps >= 0 && shares[i].amount.unit == UNIT_PERCENT && shares[i].span->unit == UNIT_STEPS)
             shares[i].span->value = (double)config_share(shares[i].amount, t->length.steps);
@@ -121,7 +121,7 @@ static bool plan_steps(Trainer *t, GError **error)
     t->start.trained_s = state->trained_s;
     plan_length(t, count_tokens);
     plan_schedule(t, count_tokens);
-    t->length.stop_at = config_span(&t->config, t->config.train.stop_at, loader_epoch_samples(t->train), count_tokens);
+    t->length.stop_at = config_span(&t->config, t->config.train.stop_at, loader_epoch_packed(t->train), count_tokens);
     t->clock.started = clock_seconds();
     return true;
 }
@@ -238,7 +238,7 @@ static bool check_disk_room(const Trainer *t, GError **error)
     if (trainer_finished(t))
         return true;
     const int64_t most =
-        disk_checkpoints(&t->config, t->length.steps, loader_epoch_samples(t->train), t->valid->len > 0);
+        disk_checkpoints(&t->config, t->length.steps, loader_epoch_packed(t->train), t->valid->len > 0);
     g_autofree char *needs = disk_describe(most, bytes);
     log_file_only("disk: %s", needs);
     return run_remove_unfinished(dir, error) && disk_check(dir, most, bytes, error);
@@ -299,7 +299,7 @@ static bool advise(Trainer *t, GError **error)
     (void)error;
     note_rate(t);
     const Config *config = &t->config;
-    int64_t epoch = loader_epoch_samples(t->train), length = config_length_steps(config, epoch);
+    int64_t epoch = loader_epoch_packed(t->train), length = config_length_steps(config, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
     config_advise(config, config_steps(config, config->optim.warmup, epoch),

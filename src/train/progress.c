@@ -27,7 +27,7 @@ bool trainer_counts_tokens(const Trainer *t)
 
 Every trainer_every(const Trainer *t, Amount amount)
 {
-    return every_of(&t->config, amount, loader_epoch_samples(t->train), trainer_counts_tokens(t));
+    return every_of(&t->config, amount, loader_epoch_packed(t->train), trainer_counts_tokens(t));
 }
 
 bool trainer_stops_here(const Trainer *t)

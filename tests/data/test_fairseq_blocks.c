@@ -188,7 +188,7 @@ static void held_out_rows_are_the_blocks_in_order(void)
     for (BreakMode mode = BREAK_NONE; mode <= BREAK_EOS; mode++) {
         Loader *loader = open_loader(mode, true);
         Batch *batch = loader_batch(loader, 1);
-        int64_t n = loader_epoch_samples(loader);
+        int64_t n = loader_epoch_packed(loader);
         for (int64_t row = 0; row < 2 * n; row++) {
             g_assert_true(loader_get(loader, row, 1, batch, NULL));
             check_row(batch, row, slices[mode][row % n]);

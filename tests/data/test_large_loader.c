@@ -99,7 +99,7 @@ static void opens_at_once(gconstpointer objective)
     double opened = clock_seconds();
     Batch *batch = loader_batch(loader, 32);
     for (int i = 0; i < 2; i++) {
-        loader_get(loader, i * (loader_epoch_samples(loader) / 3), 32, batch, &error);
+        loader_get(loader, i * (loader_epoch_packed(loader) / 3), 32, batch, &error);
         g_assert_no_error(error);
         g_assert_cmpint(batch_loss_stream(batch)->n_tokens, >, 0);
     }

@@ -131,7 +131,7 @@ static int64_t find_piece(Loader *loader, int64_t row, const GArray *file)
 static void held_out_rows_are_drawn_once_and_for_all(void)
 {
     Loader *loader = open_loader(SEED, true), *other = open_loader(6, true);
-    int64_t n = loader_epoch_samples(loader), early = 0;
+    int64_t n = loader_epoch_packed(loader), early = 0;
     g_assert_cmpint(n, ==, (n_tokens + 69) / 70);
     g_assert_cmpint(loader_raw_tokens(loader), ==, n_tokens);
     g_autoptr(GArray) file = read_file();
@@ -153,7 +153,7 @@ static void held_out_rows_are_drawn_once_and_for_all(void)
 static void an_epoch_holds_every_token_once(void)
 {
     Loader *loader = open_loader(SEED, false);
-    int64_t n = loader_epoch_samples(loader);
+    int64_t n = loader_epoch_packed(loader);
     g_autoptr(GArray) want = read_file();
     qsort(want->data, want->len, sizeof(int32_t), compare_ids);
     for (int64_t epoch = 0; epoch < 3; epoch++) {
@@ -167,7 +167,7 @@ static void an_epoch_holds_every_token_once(void)
 static void epochs_and_seeds_differ_and_repeat(void)
 {
     Loader *loader = open_loader(SEED, false), *again = open_loader(SEED, false), *other = open_loader(6, false);
-    int64_t n = loader_epoch_samples(loader);
+    int64_t n = loader_epoch_packed(loader);
     g_autoptr(GArray) first = read_text(loader, 0, n), second = read_text(loader, n, n);
     g_autoptr(GArray) repeated = read_text(again, 0, n), seeded = read_text(other, 0, n);
     g_assert_false(equal_ids(first, second));
@@ -185,7 +185,7 @@ static void documents_are_shuffled_anew_in_every_epoch(void)
     config.input_length = 10000;
     config.settings.span_corruption.mean_span_length = 100;
     Loader *loader = open_loader(SEED, false), *other = open_loader(6, false);
-    g_assert_cmpint(loader_epoch_samples(loader), ==, 1);
+    g_assert_cmpint(loader_epoch_packed(loader), ==, 1);
     g_autoptr(GArray) seeded = read_text(other, 0, 1);
     g_autoptr(GArray) first = read_text(loader, 0, 1), second = read_text(loader, 1, 1);
     g_assert_false(equal_ids(first, second));
@@ -219,7 +219,7 @@ static void assert_same_batches(const Batch *a, const Batch *b)
 static void a_batch_is_the_union_of_its_samples(void)
 {
     Loader *loader = open_loader(SEED, false), *single = open_loader(SEED, false);
-    int64_t first = loader_epoch_samples(loader) - 7;
+    int64_t first = loader_epoch_packed(loader) - 7;
     Batch *whole = new_batch(loader, 16), *joined = new_batch(loader, 16), *one = new_batch(single, 1);
     get(loader, first, 16, whole);
     for (int64_t i = 15; i >= 0; i--) /* backwards: no call may depend on the one before */

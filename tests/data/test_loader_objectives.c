@@ -98,7 +98,7 @@ static void an_epoch_of_any_objective_holds_every_token_once(void)
         Loader *loader = open_loader(false);
         const Objective *objective = data_objective_row(&config);
         bool cut = objective->text == TEXT_DOCUMENTS;
-        int64_t want[100] = { 0 }, n = loader_epoch_samples(loader);
+        int64_t want[100] = { 0 }, n = loader_epoch_packed(loader);
         Batch *batch = loader_batch(loader, 1);
         count_dataset(cut ? loader_objective(loader)->raw_length : 0, objective->min_length, want);
         for (int64_t epoch = 0; epoch < 3; epoch++) {
@@ -144,7 +144,7 @@ static void a_row_is_a_function_of_its_index(void)
         config = config_of(names[i], 64);
         config.settings.clm.reset_attention = config.settings.clm.reset_position = true;
         Loader *loader = open_loader(false), *again = open_loader(false);
-        int64_t first = loader_epoch_samples(loader) - 3; /* into the next epoch */
+        int64_t first = loader_epoch_packed(loader) - 3; /* into the next epoch */
         Batch *whole = loader_batch(loader, ROWS), *one = loader_batch(loader, 1), *other = loader_batch(loader, 1);
         get(loader, first, ROWS, whole);
         int64_t used = 0, targets = 0;
@@ -171,7 +171,7 @@ static void samples_are_numbered_through(void)
     config = config_of("prefix_lm", 64);
     Loader *loader = open_loader(false);
     Batch *batch = loader_batch(loader, 1);
-    int64_t rows = loader_epoch_samples(loader), samples = 0, sum = 0;
+    int64_t rows = loader_epoch_packed(loader), samples = 0, sum = 0;
     for (int64_t row = 0; row < 2 * rows; row++) {
         get(loader, row, 1, batch);
         for (int32_t i = 0; i < batch->enc.n_seq; i++, samples++)
@@ -210,7 +210,7 @@ static void packed_rows_leave_room_for_memory(void)
     Loader *loader = open_loader(false);
     Batch *batch = loader_batch(loader, 1);
     int32_t most = 0, fullest = 0;
-    for (int64_t row = 0; row < loader_epoch_samples(loader); row++) {
+    for (int64_t row = 0; row < loader_epoch_packed(loader); row++) {
         get(loader, row, 1, batch);
         most = MAX(most, batch->enc.n_seq);
         fullest = MAX(fullest, batch->enc.n_tokens + 8 * batch->enc.n_seq);
@@ -250,7 +250,7 @@ static void static_masks_are_the_same_in_every_epoch(void)
         config = config_of("mlm", 400); /* a piece is a document: no piece is dealt anew */
         config.static_masks = fixed;
         Loader *loader = open_loader(false);
-        int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_samples(loader);
+        int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_packed(loader);
         Batch *batch = loader_batch(loader, 1);
         for (int64_t row = 0; row < 2 * rows; row++) {
             get(loader, row, 1, batch);
@@ -272,9 +272,9 @@ static void a_mixture_is_a_function_of_the_index_too(void)
     config = config_of("prefix_lm", 64);
     Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
     g_assert_no_error(error);
-    int64_t rows = loader_epoch_samples(one);
+    int64_t rows = loader_epoch_packed(one);
     Batch *batch = loader_batch(mixed, 8), *again = loader_batch(mixed, 8);
-    g_assert_cmpint(loader_epoch_samples(mixed), >, rows);
+    g_assert_cmpint(loader_epoch_packed(mixed), >, rows);
     g_assert_cmpint(loader_raw_tokens(mixed), ==, 2 * loader_raw_tokens(one));
     get(mixed, 8, 8, batch);
     get(mixed, 0, 8, again);
@@ -295,7 +295,7 @@ static void no_two_samples_of_a_mixture_share_a_number(void)
     Loader *mixed = loader_open(&config, both, tok, SEED, false, &error);
     g_assert_no_error(error);
     Batch *batch = loader_batch(mixed, 5);
-    int64_t rows = loader_epoch_samples(mixed);
+    int64_t rows = loader_epoch_packed(mixed);
     for (int64_t row = 0; row < 2 * rows; row += 5) {
         get(mixed, row, MIN(5, 2 * rows - row), batch);
         for (int32_t i = 0; i < batch->enc.n_seq; i++) {
@@ -318,8 +318,8 @@ static void concat_weighted_slides_through_one_order(void)
     config.mixture.weights = MIXTURE_CONCAT_WEIGHTED;
     Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
     g_assert_no_error(error);
-    int64_t rows = loader_epoch_samples(one), counts[2] = { 0 };
-    g_assert_cmpint(loader_epoch_samples(mixed), ==, rows + rows / 3);
+    int64_t rows = loader_epoch_packed(one), counts[2] = { 0 };
+    g_assert_cmpint(loader_epoch_packed(mixed), ==, rows + rows / 3);
     g_autofree guint *first = g_new0(guint, 2 * rows); /* of each dataset: hashes of the rows of its first epoch */
     Batch *batch = loader_batch(mixed, 1);
     for (int64_t row = 0; row < 5 * (rows + rows / 3); row++) {
@@ -375,7 +375,7 @@ static void check_fill(const char *objective, SentencePairs pairs, const Tokeniz
     config.settings.mlm.sentence_pairs = (int)pairs;
     Loader *loader = loader_open(&config, set, with, SEED, false, NULL);
     Batch *batch = loader_batch(loader, 1);
-    int64_t rows = loader_epoch_samples(loader), enc = 0, dec = 0;
+    int64_t rows = loader_epoch_packed(loader), enc = 0, dec = 0;
     for (int64_t row = 0; row < rows; row++) {
         get(loader, row, 1, batch);
         enc += batch->enc.n_tokens;
@@ -428,7 +428,7 @@ static void memory_finds_room(void)
         config.memory_tokens = MEMORY;
         Loader *loader = open_loader(false);
         Batch *batch = loader_batch(loader, 1);
-        int64_t rows = loader_epoch_samples(loader), used = 0;
+        int64_t rows = loader_epoch_packed(loader), used = 0;
         for (int64_t row = 0; row < rows; row++) {
             get(loader, row, 1, batch);
             g_assert_cmpint(batch->enc.n_tokens + MEMORY * batch->enc.n_seq, <=, LENGTH + MEMORY);

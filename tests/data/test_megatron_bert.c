@@ -240,7 +240,7 @@ static void rows_are_the_mapping_s(void)
     void *index = compat_megatron_bert.open(&spec, &n_mapped, NULL);
     Batch *batch = loader_batch(loader, 1);
     Example out;
-    int64_t n = loader_epoch_samples(loader);
+    int64_t n = loader_epoch_packed(loader);
     example_init(&out, planned);
     g_assert_cmpint(n, ==, n_mapped);
     g_assert_cmpint(n, >=, 30);
@@ -271,7 +271,7 @@ static void epochs_of_t5_experiments_are_torch_s(void)
     Loader *sampled = loader_open(&config, prefix, tok, 42, false, NULL);
     Batch *batch = loader_batch(sampled, 1), *expected = loader_batch(mapped, 1);
     uint32_t order[200];
-    int64_t n = loader_epoch_samples(sampled);
+    int64_t n = loader_epoch_packed(sampled);
     g_assert_cmpint(n, <=, 200);
     for (int64_t row = 0; row < 3 * n; row++) {
         torch_randperm(42 + (uint32_t)(row / n), order, (uint32_t)n);
@@ -305,7 +305,7 @@ static void what_megatron_does_not_know_is_refused(void)
     assert_refused(whole, many, "2^31");
     DataConfig none = loader_config(PAIRS_NONE);
     Loader *loader = loader_open(&none, whole, tok, 42, true, NULL);
-    g_assert_cmpint(loader_epoch_samples(loader), ==, 8); /* a document of one sentence is a sample without pairs */
+    g_assert_cmpint(loader_epoch_packed(loader), ==, 8); /* a document of one sentence is a sample without pairs */
     loader_close(loader);
 }
 

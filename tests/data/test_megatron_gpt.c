@@ -173,7 +173,7 @@ static void rows_are_samples_in_megatron_s_order(void)
     for (config.compat_samples = 11; config.compat_samples <= 12; config.compat_samples++) {
         MegatronGptIndex *index = index_of(sizes, DOCUMENTS, SEQ, config.compat_samples, SEED);
         Loader *loader = open_loader(prefix, false);
-        g_assert_cmpint(loader_epoch_samples(loader), ==, 13);
+        g_assert_cmpint(loader_epoch_packed(loader), ==, 13);
         g_assert_cmpint(loader_raw_tokens(loader), ==, 37);
         check_rows(loader, index, 30);
         loader_close(loader);
@@ -186,7 +186,7 @@ static void held_out_sets_are_one_pass(void)
     MegatronGptIndex *index = index_of(sizes, DOCUMENTS, SEQ, 0, SEED);
     config.compat_samples = 12;
     Loader *loader = open_loader(prefix, true);
-    g_assert_cmpint(loader_epoch_samples(loader), ==, 4);
+    g_assert_cmpint(loader_epoch_packed(loader), ==, 4);
     check_rows(loader, index, 6);
     loader_close(loader);
     megatron_gpt_index_free(index);

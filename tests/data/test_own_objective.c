@@ -131,7 +131,7 @@ static int64_t check_epochs(Loader *loader)
     g_autoptr(GError) error = NULL;
     Batch *batch = loader_batch(loader, 1);
     int64_t tokens = 0;
-    for (int64_t row = 0; row < 3 * loader_epoch_samples(loader); row++) {
+    for (int64_t row = 0; row < 3 * loader_epoch_packed(loader); row++) {
         loader_get(loader, row, 1, batch, &error);
         g_assert_no_error(error);
         for (int32_t i = 0; i < batch->dec.n_tokens; i++)

@@ -216,7 +216,7 @@ static Seen look_at_epoch(const DataConfig *config, int64_t epoch)
     g_assert_no_error(error);
     Batch *batch = loader_batch(loader, 1);
     Seen seen = { 0 };
-    int64_t rows = loader_epoch_samples(loader);
+    int64_t rows = loader_epoch_packed(loader);
     for (int64_t row = 0; row < rows; row++) {
         loader_get(loader, epoch * rows + row, 1, batch, &error);
         g_assert_no_error(error);

@@ -84,7 +84,7 @@ static void check_alone(const Batch *batch, int *seen)
 static void check_epochs(bool alone)
 {
     Loader *loader = open_loader(alone, 24, alone ? 0 : 8, false);
-    int64_t rows = loader_epoch_samples(loader);
+    int64_t rows = loader_epoch_packed(loader);
     Batch *batch = loader_batch(loader, 1);
     g_autoptr(GError) error = NULL;
     int32_t first[2][PAIRS], n[2] = { 0 };

@@ -450,7 +450,7 @@ static void trees_reach_the_objective_from_the_dataset(void)
     Loader *loader = loader_open(&config, prefix, tok, 3, false, &error);
     g_assert_no_error(error);
     Batch *batch = loader_batch(loader, 4);
-    int64_t tokens = 0, rows = loader_epoch_samples(loader);
+    int64_t tokens = 0, rows = loader_epoch_packed(loader);
     for (int64_t row = 0; row + 4 <= rows; row += 4) {
         loader_get(loader, row, 4, batch, &error);
         g_assert_no_error(error);
@@ -463,7 +463,7 @@ static void trees_reach_the_objective_from_the_dataset(void)
     loader = loader_open(&config, part, tok, 3, false, &error);
     g_assert_no_error(error);
     batch = loader_batch(loader, 1);
-    for (int64_t row = 0; row < loader_epoch_samples(loader); row++)
+    for (int64_t row = 0; row < loader_epoch_packed(loader); row++)
         g_assert_true(loader_get(loader, row, 1, batch, &error));
     batch_free(batch);
     loader_close(loader);

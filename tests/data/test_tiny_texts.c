@@ -90,7 +90,7 @@ static void check_loader(const DataConfig *config, bool held_out)
     }
     opened++;
     Batch *batch = loader_batch(loader, ROWS);
-    int64_t rows = loader_epoch_samples(loader);
+    int64_t rows = loader_epoch_packed(loader);
     for (int64_t row = 0; row < 2 * rows; row += ROWS) {
         loader_get(loader, row, ROWS, batch, &error);
         g_assert_no_error(error);

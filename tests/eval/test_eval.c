@@ -70,7 +70,7 @@ static void unigram_is_the_entropy_of_the_targets(void)
     const ObjectiveConfig *objective = loader_objective(loader);
     Batch *batch = batch_new(1, 32, (int32_t)objective->target_length);
     int64_t counts[256] = { 0 }, total = 0;
-    for (int64_t sample = 0; sample < loader_epoch_samples(loader); sample++) {
+    for (int64_t sample = 0; sample < loader_epoch_packed(loader); sample++) {
         g_assert_true(loader_get(loader, sample, 1, batch, NULL));
         for (int32_t row = 0; row < batch->dec.n_tokens; row++, total++)
             counts[batch->targets[row]]++;
@@ -80,7 +80,7 @@ static void unigram_is_the_entropy_of_the_targets(void)
         entropy -= counts[id] ? (double)counts[id] / (double)total * log((double)counts[id] / (double)total) : 0;
     g_assert_true(heldout_unigram(loader, 0, tokenizer_size(tok), &nats, NULL));
     g_assert_cmpfloat_with_epsilon(nats, entropy, 1e-12);
-    g_assert_cmpint(counts[tokenizer_sentinel(tok, 0)], ==, loader_epoch_samples(loader));
+    g_assert_cmpint(counts[tokenizer_sentinel(tok, 0)], ==, loader_epoch_packed(loader));
     batch_free(batch);
 }
 
@@ -90,7 +90,7 @@ static void bytes_are_those_of_the_hidden_text(void)
     const ObjectiveConfig *objective = loader_objective(loader);
     Batch *batch = batch_new(1, 32, (int32_t)objective->target_length);
     int64_t want = 0, bytes;
-    for (int64_t sample = 0; sample < loader_epoch_samples(loader); sample++) {
+    for (int64_t sample = 0; sample < loader_epoch_packed(loader); sample++) {
         int32_t ids[64];
         int64_t n = 0;
         g_assert_true(loader_get(loader, sample, 1, batch, NULL));
@@ -133,7 +133,7 @@ static void held_out_sets_have_names(void)
     set = two->pdata[1];
     g_assert_cmpstr(set->name, ==, "code-2");
     g_assert_cmpstr(set->path_prefix, ==, prefix);
-    g_assert_cmpint(loader_epoch_samples(set->loader), ==, loader_epoch_samples(loader));
+    g_assert_cmpint(loader_epoch_packed(set->loader), ==, loader_epoch_packed(loader));
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;
         g_assert_null(open_sets(wrong[i][0], &error));

@@ -33,7 +33,7 @@ static void plan_best(Evaluation *own, const Trainer *t)
     if (t->valid->len == 0 || (best && scores_count(t) == 0))
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
-    int64_t all = loader_epoch_samples(first), n = t->config.train.eval_samples;
+    int64_t all = loader_epoch_packed(first), n = t->config.train.eval_samples;
     own->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
     if (best)
         own->best_data ^= (int64_t)(scores_hash(t) + g_str_hash(best));
@@ -100,7 +100,7 @@ static int64_t text_bytes_of(const Trainer *t, HeldoutSet *set, const LossSums *
 static void report_set(const Evaluation *own, const Trainer *t, guint i, const SetResult *result)
 {
     HeldoutSet *set = t->valid->pdata[i];
-    const int64_t n = t->config.train.eval_samples, all = loader_epoch_samples(set->loader);
+    const int64_t n = t->config.train.eval_samples, all = loader_epoch_packed(set->loader);
     const ValidRecord record = { .step = t->state.steps,
                                  .name = set->name,
                                  .index = (int)i,
@@ -112,7 +112,7 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
                                  .batches = ((n > 0 ? MIN(n, all) : all) + t->plan.micro_most - 1) / t->plan.micro_most,
                                  .train_samples = t->state.samples,
                                  .updates = t->state.updates,
-                                 .epochs = (double)t->state.samples / (double)loader_epoch_samples(t->train),
+                                 .epochs = (double)t->state.samples / (double)loader_epoch_packed(t->train),
                                  .best = lowest_loss(own, t, i, loss_sums_total(&result->sums)) };
     if (loss_sums_heads(&result->sums) > 0)
         services_tell(t, &(LogRecord){ RECORD_VALID, record.step, .valid = &record });

@@ -101,7 +101,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
                            .waited_s = window->cost.data_s,
                            .computed_s = window->cost.passes_s + window->cost.update_s - window->cost.comm_wait_s,
                            .own_samples = window->own_samples,
-                           .epochs = (double)state.samples / (double)loader_epoch_samples(t->train),
+                           .epochs = (double)state.samples / (double)loader_epoch_packed(t->train),
                            .tokens_per_s = (double)window->tokens / elapsed,
                            .step_s = elapsed / steps,
                            .samples_per_s = (double)window->samples / elapsed,

@@ -41,7 +41,7 @@ static bool saving_open(void **own, const Trainer *t, GError **error)
     Saving *saving = *own = g_new0(Saving, 1);
     const TrainConfig *train = &t->config.train;
     saving->saved = t->start.resumed ? t->state : (TrainState){ .steps = -1, .best_step = -1 };
-    saving->every = phases_of(&t->config, loader_epoch_samples(t->train), trainer_counts_tokens(t));
+    saving->every = phases_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t));
     if (train->save_every.unit != UNIT_SECONDS)
         saving->within = trainer_every(t, train->save_within);
     return true;

@@ -57,7 +57,7 @@ static bool stop_rules_open(void **own, const Trainer *t, GError **error)
 {
     (void)error;
     StopRules *rules = *own = g_new(StopRules, 1);
-    *rules = stop_rules_of(&t->config, loader_epoch_samples(t->train), trainer_counts_tokens(t), t->start.command_s);
+    *rules = stop_rules_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t), t->start.command_s);
     return true;
 }
 
