@@ -62,14 +62,14 @@ typedef struct ValidRecord {
 } ValidRecord;
 
 /* Something that happened in a run, for its logs and for other services. */
-typedef enum RecordKind {
+typedef enum LogKind {
     RECORD_TRAIN,   /* a log line */
     RECORD_VALID,   /* the losses of a held-out set */
     RECORD_SCORES,  /* the scores of a task's held-out examples */
     RECORD_SAMPLES, /* answers to them */
     RECORD_SAVE,    /* a save has ended */
     RECORD_EVENT
-} RecordKind;
+} LogKind;
 
 typedef struct ScoreRecord {
     const char *name;     /* of the task's held-out set; NULL means none */
@@ -98,7 +98,7 @@ typedef struct EventRecord {
 } EventRecord;
 
 typedef struct LogRecord {
-    RecordKind kind;
+    LogKind kind;
     int64_t step;
     union {
         const TrainRecord *train;
