@@ -55,8 +55,6 @@ static bool open_loaders(Trainer *t, GError **error)
         return false;
     ranks_divide(t);
     t->plan.micro_most = t->batch.micro;
-    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
-    t->batch.micros = g_new0(const Batch *, ranks_most_microbatches(t));
     return true;
 }
 
@@ -145,9 +143,10 @@ static bool open_trained(Trainer *t, GError **error)
     t->loss.class_weights = t->class_weights;
     if (!model_reserve(t->model, (int32_t)t->batch.micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
-    if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
-        return false;
-    return true;
+    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
+    t->batch.micros = g_new0(const Batch *, ranks_most_microbatches(t));
+    t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
+    return t->optimizer != NULL;
 }
 
 static bool report_model(Trainer *t, GError **error)
