@@ -72,3 +72,8 @@ activations() {
 whole=$(activations) half=$(activations parallel.context=2)
 awk "BEGIN { exit !($half > 0.4 * $whole && $half < 0.52 * $whole) }" || fail "activations take $whole GiB, and $half with parallel.context=2"
 echo "ok: activations take $half GiB in place of $whole"
+
+# A batch is shown with the end tokens between its documents, which the model sees.
+"$loam" inspect batch "$work/config.yaml" "${gpt[@]}" data.input_length=128 --samples 8 >"$work/out" 2>"$work/err" ||
+    fail "$(cat "$work/err")"
+grep -q '[^ ]</s>[^ ]' "$work/out" || fail "no end is shown: $(cat "$work/out")"

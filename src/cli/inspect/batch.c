@@ -88,9 +88,26 @@ static bool print_batch_json(LabelKind kind, const Batch *batch, int32_t i, GErr
     return print_json_line(root, error);
 }
 
+/* The text of ids with the end tokens between documents, which a decoded text leaves out. */
+static char *text_with_ends(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int64_t start = 0, end; start < n; start = end + 1) {
+        for (end = start; end < n - 1 && ids[end] != tokenizer_eos(tok);)
+            end++;
+        g_autofree char *part = tokenizer_decode(tok, ids + start, end + 1 - start, error);
+        if (part == NULL)
+            return NULL;
+        g_string_append(text, part);
+        if (end < n - 1)
+            g_string_append(text, tokenizer_piece(tok, ids[end]));
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
 static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
 {
-    g_autofree char *text = tokenizer_decode(tok, ids, n, error);
+    g_autofree char *text = text_with_ends(tok, ids, n, error);
     if (text)
         printf("%s (%" PRId64 ")\n%s\n", what, n, text);
     return text != NULL;
