@@ -1,11 +1,12 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
 set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan bench report train)
 
-set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC)
+set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZMA
+                   ${BZIP2_LIBRARY})
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
 set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2
                    PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})
-set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::JANSSON)
+set(libraries_data PkgConfig::XXHASH PkgConfig::JANSSON)
 set(libraries_device OpenMP::OpenMP_C ${DNNL_LIBRARY})
 set(libraries_comm Threads::Threads ${CMAKE_DL_LIBS})
 set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)

@@ -1,5 +1,8 @@
 #include "base/foreign.h"
 
+#include "base/byte_stream.h"
+#include "base/text.h"
+
 #include <string.h>
 
 /* A form of files. In `command`, {file} is the path, {stem} the path without suffix, {suffix} its suffix, and {name}
@@ -43,8 +46,9 @@ static const Form forms[] = {
     { START("\x1f\x8b"), .what = "compressed by gzip", .command = "mv '{file}' '{file}.gz', or zcat before a pipe" },
     { START("\x28\xb5\x2f\xfd"), .what = "compressed by zstd",
       .command = "mv '{file}' '{file}.zst', or zstdcat before a pipe" },
-    { START("1AY&SY"), .at = 4, .what = "compressed by bzip2", .command = "bzip2 -d '{file}'" },
-    { START("\xfd\x37zXZ"), .what = "compressed by xz", .command = "xz -d '{file}'" },
+    { START("1AY&SY"), .at = 4, .what = "compressed by bzip2",
+      .command = "mv '{file}' '{file}.bz2', or bzcat before a pipe" },
+    { START("\xfd\x37zXZ"), .what = "compressed by xz", .command = "mv '{file}' '{file}.xz', or xzcat before a pipe" },
     { START("ustar\0"), .at = 257, .what = "a tar archive", .command = UNTAR },
     { START("ustar  "), .at = 257, .what = "a tar archive", .command = UNTAR },
 };
@@ -66,16 +70,12 @@ static const Form utf16_le = { .what = "UTF-16 without byte order mark: every se
 
 /* ---- messages ---- */
 
-static bool is_compressed(const char *path)
-{
-    return g_str_has_suffix(path, ".gz") || g_str_has_suffix(path, ".zst");
-}
-
 /* Whether a path may stand between quotes in a command and names the bytes that were read: no pipe, nothing compressed.
  */
 static bool is_plain(const char *path)
 {
-    return !strpbrk(path, "'\"\\$`!") && !is_compressed(path) && !g_str_has_prefix(path, "/dev/") &&
+    g_autofree char *stem = byte_stream_stem(path);
+    return !strpbrk(path, "'\"\\$`!") && strcmp(stem, path) == 0 && !g_str_has_prefix(path, "/dev/") &&
            strcmp(path, "-") != 0 && strcmp(path, "standard input") != 0;
 }
 
@@ -98,11 +98,11 @@ static bool fail_form(const Form *form, const char *path, GError **error)
 
 /* ---- what a file is ---- */
 
-/* Whether the path, without .gz or .zst, ends with the suffix in lower or upper case. */
+/* Whether the path, without that of a compression, ends with the suffix in lower or upper case. */
 static bool has_suffix(const char *path, const char *suffix)
 {
-    size_t n = strlen(path) - (is_compressed(path) ? strlen(strrchr(path, '.')) : 0), n_suffix = strlen(suffix);
-    return n > n_suffix && g_ascii_strncasecmp(path + n - n_suffix, suffix, n_suffix) == 0;
+    g_autofree char *stem = byte_stream_stem(path);
+    return strlen(stem) > strlen(suffix) && text_has_suffix(stem, suffix);
 }
 
 /* Text of Latin letters in UTF-16 has NULs at every second byte, and nowhere else. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Fails if a file is not text by its first n bytes, of which 512 are enough. path: its name, by which forms in a zip
- * (.docx, .xlsx) are told from each other; a name ending in .gz or .zst means that the bytes are decompressed. */
+ * (.docx, .xlsx) are told from each other; the name of a compressed file means that the bytes are decompressed. */
 bool foreign_check_start(const char *path, const char *start, size_t n, GError **error);
 /* Fails for the name of a table in a binary form (.parquet). */
 bool foreign_check_name(const char *path, GError **error);

@@ -252,11 +252,10 @@ bool cli_check_prefix(const char *out, GError **error)
 
 bool cli_check_suffix(const char *option, const char *path, const char *suffix, GError **error)
 {
-    static const char *const types[] = { ".svg",  ".html",    ".json", ".jsonl", ".npy",         ".npz",
-                                         ".csv",  ".tsv",     ".md",   ".tex",   ".png",         ".jpg",
-                                         ".jpeg", ".gif",     ".webp", ".pdf",   ".eps",         ".ps",
-                                         ".doc",  ".docx",    ".xls",  ".xlsx",  ".zip",         ".gz",
-                                         ".zst",  ".parquet", ".pt",   ".bin",   ".safetensors", NULL };
+    static const char *const types[] = { ".svg", ".html", ".json", ".jsonl",   ".npy",  ".npz",  ".csv",         ".tsv",
+                                         ".md",  ".tex",  ".png",  ".jpg",     ".jpeg", ".gif",  ".webp",        ".pdf",
+                                         ".eps", ".ps",   ".doc",  ".docx",    ".xls",  ".xlsx", ".zip",         ".gz",
+                                         ".zst", ".xz",   ".bz2",  ".parquet", ".pt",   ".bin",  ".safetensors", NULL };
     g_autofree char *name = path ? g_path_get_basename(path) : g_strdup("");
     const char *dot = strrchr(name, '.');
     g_autofree char *own = g_ascii_strdown(dot ? dot : "", -1);

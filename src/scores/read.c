@@ -1,4 +1,5 @@
 /* read.c: examples from files of lines: predictions, references and groups, read side by side. */
+#include "base/byte_stream.h"
 #include "base/text.h"
 #include "data/corpus/corpus.h"
 #include "scores/scores.h"
@@ -17,7 +18,8 @@ typedef struct Reading {
 
 static bool is_json(const char *path)
 {
-    return text_has_suffix(path, ".jsonl") || text_has_suffix(path, ".jsonl.gz") || text_has_suffix(path, ".jsonl.zst");
+    g_autofree char *stem = byte_stream_stem(path);
+    return text_has_suffix(stem, ".jsonl");
 }
 
 /* ---- values ---- */

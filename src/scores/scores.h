@@ -110,7 +110,7 @@ typedef struct ScoreExamples {
  * the array of a sequence's tags. Without files of references each line of `predictions` is a JSON object with
  * "prediction", "reference" or "references", and optionally "group"; if present, "graded" and "graded_references",
  * which `loam eval --task` writes, replace "prediction" and "references". For SCORE_LOGPROBS the object has "logprob"
- * and "tokens", as `loam eval --score` writes it. Files may be .gz or .zst. Free with score_examples_clear, also after
+ * and "tokens", as `loam eval --score` writes it. Files may be compressed. Free with score_examples_clear, also after
  * an error. */
 bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, GError **error);
 void score_examples_clear(ScoreExamples *examples);

@@ -47,6 +47,8 @@ static void first_bytes_tell_the_form(void)
     CHECK_START("a.txt", "PK\3\4\x14", "a.txt: a zip archive; first: unzip 'a.txt' -d 'a', then give the folder");
     CHECK_START("a.txt", "\x1f\x8b\x08",
                 "a.txt: compressed by gzip; first: mv 'a.txt' 'a.txt.gz', or zcat before a pipe");
+    CHECK_START("a", "BZh91AY&SY", "a: compressed by bzip2; first: mv 'a' 'a.bz2', or bzcat before a pipe");
+    CHECK_START("a", "\xfd\x37zXZ\0", "a: compressed by xz; first: mv 'a' 'a.xz', or xzcat before a pipe");
     char tar[512] = "a.txt";
     strcpy(tar + 257, "ustar  ");
     check("a.tar", tar, sizeof tar, "a.tar: a tar archive; first: tar xf 'a.tar' -C FOLDER, then give the folder");
@@ -64,7 +66,7 @@ static void texts_are_texts(void)
 /* Commands name neither pipes nor files whose bytes were decompressed, and nothing that ends a quotation. */
 static void commands_name_files_that_they_can_read(void)
 {
-    const char *const odd[] = { "/dev/stdin", "standard input", "a.txt.gz", "it's.txt", "a$b.txt" };
+    const char *const odd[] = { "/dev/stdin", "standard input", "a.txt.gz", "a.txt.xz", "it's.txt", "a$b.txt" };
     for (size_t i = 0; i < G_N_ELEMENTS(odd); i++) {
         g_autofree char *wanted = g_strconcat(odd[i], ": a PDF; first: pdftotext 'FILE' 'FILE.txt'", NULL);
         CHECK_START(odd[i], "%PDF-1.4\n", wanted);
@@ -77,6 +79,7 @@ static void names_tell_tables(void)
     g_assert_true(foreign_check_name("a.csv", NULL));
     g_assert_true(foreign_check_name(".parquet", NULL));
     g_assert_false(foreign_check_name("a.PARQUET.zst", NULL));
+    g_assert_false(foreign_check_name("a.parquet.bz2", NULL));
     bool good = foreign_check_name("d.e/a.xlsx", &error);
     expect(good, error,
            "d.e/a.xlsx: a table of Excel; first: python3 -c \"import pandas; pandas.read_excel('d.e/a.xlsx')"

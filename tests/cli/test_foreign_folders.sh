@@ -42,7 +42,7 @@ for file in data.idx data.bin; do
     expect 1 "$work/$file $lfs" "$loam" inspect dataset "$work/data"
     mv "$work/kept" "$work/$file"
 done
-for file in corpus.txt corpus.jsonl corpus.jsonl.gz corpus.txt.zst; do
+for file in corpus.txt corpus.jsonl corpus.jsonl.gz corpus.txt.zst corpus.txt.xz; do
     pointer "$work/$file"
     expect 1 "$work/$file $lfs" "$loam" prepare --tokenizer bytes --out "$work/none" "$work/$file"
 done

@@ -8,7 +8,8 @@
 
 #define MAX_DOCUMENT 64 /* small, so that limits are met */
 
-static const char *const suffixes[] = { ".jsonl", ".txt", ".py", ".jsonl.gz", ".txt.zst", ".csv", ".tsv" };
+static const char *const suffixes[] = { ".jsonl", ".txt", ".py",     ".jsonl.gz", ".txt.zst",
+                                        ".csv",   ".tsv", ".txt.xz", ".jsonl.bz2" };
 
 static bool is_text(const char *text, size_t bytes)
 {

@@ -19,7 +19,7 @@
 static const char about[] =
     "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a "
     ".txt, .jsonl, .json, .csv or\n"
-    ".tsv file, plain, .gz or .zst, or a folder, which is read with all its subfolders. Equal input gives "
+    ".tsv file, plain, .gz, .zst, .xz or .bz2, or a folder, which is read with all its subfolders. Equal input gives "
     "equal bytes, whatever the\n"
     "number of threads.\n"
     "\n"

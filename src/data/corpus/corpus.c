@@ -1,5 +1,6 @@
 #include "data/corpus/corpus.h"
 
+#include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/foreign.h"
 #include "base/git_lfs.h"
@@ -408,9 +409,7 @@ const char *corpus_language(Corpus *corpus)
     const json_t *value = field ? record_value(&corpus->record, field) : NULL;
     if (!corpus_has_fields(corpus)) {
         g_free(corpus->language);
-        corpus->language = g_strdup(corpus->file->path);
-        if (g_str_has_suffix(corpus->language, ".gz") || g_str_has_suffix(corpus->language, ".zst"))
-            *strrchr(corpus->language, '.') = '\0';
+        corpus->language = byte_stream_stem(corpus->file->path);
         return corpus->language;
     }
     for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual); i++)

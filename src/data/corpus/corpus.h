@@ -5,7 +5,7 @@
  * document. A .json file in a folder whose first line is not a JSON object is one document.
  * - .csv, .tsv: a table; one or several columns are the text of a document, which is a row. A table in a folder is
  * ignored with a warning, unless CorpusOptions.format says that all files are tables.
- * - .gz and .zst of these are decompressed.
+ * - .gz, .zst, .xz and .bz2 of these are decompressed.
  * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
  * suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like .jsonl if
  * its first line is a JSON object.
@@ -65,7 +65,8 @@ int corpus_fields(const Corpus *corpus);
 /* The text of a field is bytes [*begin, *begin + *bytes) of the current document. */
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
 /* A name for grammars_find, which tells the programming language of the current document: the language field of its
- * record ("" if missing), or for a text the path of its file without .gz or .zst. Valid until the next call. */
+ * record ("" if missing), or for a text the path of its file without the suffix of a compression. Valid until the next
+ * call. */
 const char *corpus_language(Corpus *corpus);
 /* Whether the current document is from a record with fields: a JSON object or a row of a table. */
 bool corpus_has_fields(const Corpus *corpus);

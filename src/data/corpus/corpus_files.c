@@ -1,4 +1,5 @@
 #include "data/corpus/corpus_files.h"
+#include "base/byte_stream.h"
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -36,9 +37,7 @@ static RecordFormat format_of(const char *name, bool in_folder)
 
 static void add_file(const List *list, const char *path, const struct stat *info, bool in_folder)
 {
-    g_autofree char *name = g_path_get_basename(path);
-    if (g_str_has_suffix(name, ".gz") || g_str_has_suffix(name, ".zst"))
-        *strrchr(name, '.') = 0;
+    g_autofree char *whole = g_path_get_basename(path), *name = byte_stream_stem(whole);
     const bool by_name = list->format == RECORD_AUTO, json = by_name && text_has_suffix(name, ".json");
     CorpusFile *file = g_new0(CorpusFile, 1);
     *file = (CorpusFile){ .path = g_strdup(path),
@@ -128,7 +127,7 @@ GPtrArray *corpus_files_list(char *const *paths, int n_paths, RecordFormat forma
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
     const List list = { files, format };
     for (int i = 0; i < n_paths; i++) {
-        const char *path = strcmp(paths[i], "-") == 0 ? RECORD_STDIN : paths[i];
+        const char *path = strcmp(paths[i], "-") == 0 ? BYTE_STREAM_STDIN : paths[i];
         struct stat info;
         if (stat(path, &info) != 0) {
             fail_errno(error, "cannot read", path);

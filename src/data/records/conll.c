@@ -45,7 +45,7 @@ static bool number_columns(RecordReader *reader, GStrv word, GError **error)
  * =. */
 static bool is_beside_words(const RecordReader *reader, const json_t *sentence, GStrv word)
 {
-    g_autofree char *stem = reader_stem(reader->path);
+    g_autofree char *stem = byte_stream_stem(reader->path);
     const bool first = json_object_size(sentence) == 0 && word[0] && *word[0] == '#';
     if (!text_has_suffix(stem, ".conllu"))
         return first && word[1] && word[2] && strcmp(word[0], "#") == 0 && strcmp(word[2], "=") == 0;

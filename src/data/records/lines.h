@@ -1,7 +1,7 @@
 /* lines.h: the bytes and lines of a text file, for the formats of this folder. */
 #pragma once
 
-#include "data/records/byte_stream.h"
+#include "base/byte_stream.h"
 
 #include <signal.h>
 

@@ -8,7 +8,7 @@ static GStrv suffix_names(GStrv paths)
 {
     GStrv names = g_strdupv(paths);
     for (char **file = names; *file; file++) {
-        g_autofree char *path = *file, *stem = reader_stem(path);
+        g_autofree char *path = *file, *stem = byte_stream_stem(path);
         const char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *dot = strrchr(name, '.');
         *file = g_strdup(dot ? dot + 1 : name);
     }

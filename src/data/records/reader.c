@@ -5,15 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-char *reader_stem(const char *path)
-{
-    const char *const suffixes[] = { ".gz", ".zst" };
-    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++)
-        if (g_str_has_suffix(path, suffixes[i]))
-            return g_strndup(path, strlen(path) - strlen(suffixes[i]));
-    return g_strdup(path);
-}
-
 bool reader_open_lines(RecordReader *reader, GError **error)
 {
     const RecordSource *source = &reader->source;

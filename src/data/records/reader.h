@@ -77,5 +77,3 @@ bool reader_is_blank(const char *row);
 bool reader_set_columns(RecordReader *reader, GStrv names, GError **error);
 /* Takes ownership of a value, and of the records that it holds by reader->steps. */
 Found reader_take_root(RecordReader *reader, json_t *root, GError **error);
-/* The name without .gz or .zst; g_free. */
-char *reader_stem(const char *path);

@@ -24,7 +24,7 @@ const RecordTraits *record_traits(RecordFormat format)
 
 static RecordFormat find_format(const char *path, bool corpus)
 {
-    g_autofree char *stem = reader_stem(path);
+    g_autofree char *stem = byte_stream_stem(path);
     for (size_t format = 1; format < G_N_ELEMENTS(kinds); format++)
         for (const char *const *suffix = corpus ? kinds[format]->corpus_suffixes : kinds[format]->suffixes; *suffix;
              suffix++)

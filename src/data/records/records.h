@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <stdint.h>
 
-#define RECORD_STDIN "/dev/stdin" /* the path of standard input, which may also be a socket */
-
 /* The formats. A row is X(name in the enum, name in options): the RecordKind of X(CSV, csv) is csv_records. */
 #define RECORD_FORMATS(X) RECORD_ROW_FORMATS(X) RECORD_TASK_FORMATS(X) RECORD_TEXT_FORMATS(X) RECORD_OWN_FORMATS(X)
 /* Formats of labelled data (task.format) and of corpora (--input-format):
@@ -59,7 +57,7 @@ typedef enum RecordChoice { RECORD_BY_FORMAT, RECORD_YES, RECORD_NO } RecordChoi
 extern const char *const record_choice_names[]; /* "auto", "true", "false", NULL */
 
 typedef struct RecordSource {
-    const char *path; /* one file, or for RECORD_PARALLEL several, separated by commas; plain, .gz or .zst */
+    const char *path; /* one file, or for RECORD_PARALLEL several, separated by commas; perhaps compressed */
     RecordFormat format;
     const char *
         rows; /* RECORD_JSON: path of the records, whose "[]" stand for the items of lists: "data[].paragraphs[].qas[]";
@@ -91,7 +89,8 @@ typedef struct RecordSource {
 
 /* Sets *format to the format of a source; for RECORD_AUTO it is found by the path. An unknown suffix is an error. */
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error);
-/* The format of a corpus file that the end of its name tells, .gz and .zst left out; RECORD_AUTO means none. */
+/* The format of a corpus file that the end of its name tells, that of a compression left out; RECORD_AUTO means none.
+ */
 RecordFormat record_corpus_format_of_name(const char *path);
 /* The format of this name in --input-format; RECORD_AUTO means none. */
 RecordFormat record_corpus_format_find(const char *name);
