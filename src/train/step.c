@@ -244,7 +244,7 @@ bool train_step(Trainer *t, GError **error)
 {
     const int64_t sent = model_sent_bytes(t->model);
     const double waited = mesh_waited_s(&t->mesh);
-    const StepTimes before = t->step.again ? t->step.cost : (StepTimes){ 0 };
+    const StepSpent before = t->step.again ? t->step.cost : (StepSpent){ 0 };
     t->step = (StepRecord){ .cost = before, .samples_end = t->step.samples_end };
     const bool made = read_batches(t, error) && forward_backward(t, error) && update(t, error) && end_step(t, error);
     t->step.cost.sent_bytes += model_sent_bytes(t->model) - sent;

@@ -93,10 +93,10 @@ typedef struct TaskData {
 
 /* What a step took: seconds that it waited for its batches, of forward and backward, of the update, and that it waited
  * for other ranks; bytes that it sent to them. */
-typedef struct StepTimes {
+typedef struct StepSpent {
     double data_s, passes_s, update_s, comm_wait_s;
     int64_t sent_bytes;
-} StepTimes;
+} StepSpent;
 
 /* The record of a step. */
 struct StepRecord {
@@ -113,7 +113,7 @@ struct StepRecord {
     SpikeLevel before;    /* mean and deviation of the losses before this step */
     bool again;           /* the step has changed nothing, and is to be made again after a save */
     bool last;            /* the run ends after this step */
-    StepTimes cost;       /* also of the first time, if the step is made again */
+    StepSpent cost;       /* also of the first time, if the step is made again */
 };
 
 struct Trainer {

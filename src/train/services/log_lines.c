@@ -7,7 +7,7 @@
 typedef struct Window {
     double started, paused_s; /* clock_seconds() and RunClock.paused_s at the last log line */
     int64_t first;            /* step of the last log line */
-    StepTimes cost;
+    StepSpent cost;
     int64_t tokens, room, samples, own_samples; /* as in StepRecord and StepBatch */
 } Window;
 
@@ -67,7 +67,7 @@ static void log_lines_count(TrainState *state, const Trainer *t)
 
 static void add_to_window(Window *window, const Trainer *t)
 {
-    const StepTimes *cost = &t->step.cost;
+    const StepSpent *cost = &t->step.cost;
     window->cost.data_s += cost->data_s;
     window->cost.passes_s += cost->passes_s;
     window->cost.update_s += cost->update_s;
