@@ -19,6 +19,7 @@ small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm
 learns gpt2-prefix_lm model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=prefix_lm
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
+learns qwen3 model.preset=qwen3-0.6b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
 
 # Orders of other systems; a run keeps the one it began with.
 for format in megatron fairseq; do

@@ -68,6 +68,7 @@ static void presets_have_the_published_counts(void)
         { "roberta-large", 355412057 },
         { "fairseq-gpt3-13b", 12853473280 },
         { "tinyllama-1.1b", 1100048384 },
+        { "qwen3-0.6b", 596049920 },
         { "modernbert-base", 149655232 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
@@ -149,7 +150,7 @@ static void errors_say_what_would_be_right(void)
         const char *preset, *assignment, *says;
     } wrong[] = {
         { "t5-1.1-smal", "", "t5-1.1-small" },
-        { "qwerty", "", "t5-11b" },
+        { "qwerty", "", "nearest are gpt2, qwen3-0.6b, t5-3b" },
         { "", "model.rel_buckets=30", "multiple of 4" },
         { "", "model.rel_max_distance=16", "above half of model.rel_buckets, 16" },
         { "", "model.vocab=1", "at least 2" },

@@ -95,7 +95,10 @@
     ROW("fairseq-gpt3-6.7b", FAIRSEQ_GPT3, 0, 32, 4096, 16384, 32, 128, "50272")                                       \
     ROW("fairseq-gpt3-13b", FAIRSEQ_GPT3, 0, 40, 5120, 20480, 40, 128, "50272")                                        \
     ROW("llama-tiny", LLAMA " kv_heads=2", 0, 4, 256, 688, 4, 64, "auto")                                              \
-    ROW("tinyllama-1.1b", LLAMA " kv_heads=4", 0, 22, 2048, 5632, 32, 64, "32000")
+    ROW("tinyllama-1.1b", LLAMA " kv_heads=4", 0, 22, 2048, 5632, 32, 64, "32000")                                     \
+    ROW("qwen3-0.6b",                                                                                                  \
+        LLAMA " kv_heads=8 qk_norm=rms rotary_base=1e6 max_positions=40960 tie_embeddings=true norm_eps=1e-6", 0, 28,  \
+        1024, 3072, 16, 128, "151936")
 
 #define PRESET_NAME(name, ...) name,
 #define PRESET_SETTINGS(name, kind, n_enc, n_dec, width, ffn, heads, head_dim, vocab)                                  \
