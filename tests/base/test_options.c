@@ -167,6 +167,7 @@ static void auto_stands_for_0(void)
 static void unknown_names_get_hints(void)
 {
     expect_error("\noptim:\n  lrr: 1\n", NULL, "run.yaml:3: unknown option optim.lrr, did you mean optim.lr?");
+    expect_error(NULL, "Optim.LR=1", "unknown option Optim.LR, did you mean optim.lr? (command line)");
     expect_error(NULL, "train.lr=1", "unknown option train.lr, did you mean optim.lr? (command line)");
     expect_error(NULL, "lr=1", "unknown option lr, did you mean optim.lr? (command line)");
     expect_error(NULL, "optm.nane=x", "unknown option optm.nane, did you mean optim.name? (command line)");

@@ -145,7 +145,7 @@ grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"
 
 # Nothing that a run may use is replaced unless --replace says so: datasets, their held-out parts, tokenizers.
 kept() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/kept" "$@"; }
-expect 0 "kept-valid: " kept --valid 10% "$work/corpus.txt"
+expect 0 "kept-valid: " kept --valid "10 %" "$work/corpus.txt"
 cp "$work/kept-valid.idx" "$work/before.idx"
 expect 1 "kept exists, and runs may use it: give another --out, or --replace to replace it" kept "$work/corpus.txt"
 expect 1 "kept exists" kept --valid 10% "$work/corpus.txt"

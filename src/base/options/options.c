@@ -153,6 +153,8 @@ static bool fail_unknown_option(const OptionTable *table, const char *name, cons
     const char *elsewhere = NULL;
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = option_row_at(rows, i);
+        if (g_ascii_strcasecmp(row->name, name) == 0)
+            return fail_user(error, "unknown option %s, did you mean %s?", name, row->name);
         if (elsewhere == NULL && strcmp(option_key(row->name), option_key(name)) == 0)
             elsewhere = row->name;
         if (option_same_group(row->name, name))

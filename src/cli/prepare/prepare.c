@@ -96,6 +96,7 @@ static bool parse_share(const char *text, double *share, GError **error)
 {
     char *end;
     *share = g_ascii_strtod(text, &end);
+    end += end != text ? strspn(end, " ") : 0;
     if (end != text && *end == '%') {
         *share /= 100;
         end++;
