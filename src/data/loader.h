@@ -1,10 +1,16 @@
-/* loader.h: computes batches as a function of an index, without state. A batch consists of packed sequences, which are
- * numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
- * loader_epoch_packed; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
- * sequence. Shorter samples are packed: their lengths are known when the loader opens and are the same in every epoch,
- * so one plan (epoch_plan.h), which says which samples share a packed sequence, serves all epochs. With data.compat,
- * packed sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and
- * changing the batch size need no saved state. */
+/* loader.h: computes batches as a function of an index, without state, so that resuming, prefetching and changing the
+ * batch size need none. A step that begins when the run has read `first` samples (TrainState.samples) reads packed
+ * sequences first, first + 1, …, numbered over the whole run. From the number i of one to its tokens:
+ *
+ *   k, i    = mixture_at(i)           of a mixture: the dataset, and the number among its packed sequences
+ *   e, at   = i div n, i mod n        epoch and place in it; n = loader_epoch_packed; e = 0 for held-out data
+ *   chunks  = epoch_plan_get(e, at)   where samples are packed: those that share this packed sequence
+ *   chunks  = { permutation(e, at) }  where a sample has full length: one, in an order drawn from (seed, e)
+ *   text    = chunks_read(e, chunk)   of each: a piece of a document, or of all documents in the order of e
+ *   sample  = objective.apply(text)   with random numbers of (seed, number of the sample over all epochs)
+ *
+ * The lengths of samples are known when the loader opens and are the same in every epoch, so one plan (epoch_plan.h)
+ * serves all. With data.compat, packed sequence i is sample i in the order of another program (compat/compat.h). */
 #pragma once
 
 #include "data/batch.h"

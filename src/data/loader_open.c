@@ -251,7 +251,7 @@ static PackLength sample_length(const void *context, int64_t sample)
     return (PackLength){ choice.n_inputs + ((const Loader *)context)->config.memory_tokens, choice.n_targets };
 }
 
-static bool plan_epoch(Loader *loader, GError **error)
+static bool plan_epoch(Loader *loader, const DataConfig *config, GError **error)
 {
     if (!open_chunks(loader, error))
         return false;
@@ -260,12 +260,12 @@ static bool plan_epoch(Loader *loader, GError **error)
     if (loader->objective->choose) {
         const EpochPlanSpec spec = {
             .n_samples = n,
-            .n_group = loader->packed ? loader->config.packed_samples : MAX(loader->config.packed_samples, 1),
+            .n_group = config->packed ? loader->config.packed_samples : MAX(loader->config.packed_samples, 1),
             .capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) },
             .length = sample_length,
             .context = loader,
             .seed = loader_order_seed(loader),
-            .whole = loader->plan_whole
+            .whole = config->plan == PLAN_WHOLE
         };
         loader->plan = epoch_plan_open(&spec);
         loader->n_packed = epoch_plan_packed(loader->plan);
@@ -282,14 +282,12 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
-    loader->packed = config->packed;
-    loader->plan_whole = config->plan == PLAN_WHOLE;
     loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !check_labels(loader->data, config, error) ||
         !plan_objective(loader, config, tok, error) ||
-        !(config->compat ? open_compat(loader, config, error) : plan_epoch(loader, error))) {
+        !(config->compat ? open_compat(loader, config, error) : plan_epoch(loader, config, error))) {
         loader_close(loader);
         return NULL;
     }

@@ -27,8 +27,7 @@ typedef struct Loader {
     uint64_t seed;
     int64_t first_sample; /* the dataset's number in a mixture, shifted by LOADER_PART_SHIFT, so that samples of two
                              datasets never share dropout masks */
-    bool held_out, static_masks, packed;
-    bool plan_whole;  /* DataConfig.plan is PLAN_WHOLE */
+    bool held_out, static_masks;
     bool fixed_order; /* packed sequences have the same order and text in every epoch (MIXTURE_CONCAT_WEIGHTED) */
     const Objective *objective;
     ObjectiveConfig config; /* after Objective.plan */
