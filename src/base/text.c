@@ -5,6 +5,51 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Whether a backslash takes the meaning from this character of a list. */
+static bool is_of_list(char c)
+{
+    return c == ',' || c == '\\' || g_ascii_isspace(c);
+}
+
+char **text_list(const char *list)
+{
+    g_autoptr(GPtrArray) items = g_ptr_array_new();
+    GString *item = list && *list ? g_string_new(NULL) : NULL;
+    size_t kept = 0; /* bytes of the item without the white space at its end */
+    for (const char *at = list; item; at++) {
+        const bool escaped = *at == '\\' && is_of_list(at[1]);
+        at += escaped;
+        if (!escaped && (*at == ',' || *at == '\0')) {
+            g_ptr_array_add(items, g_string_free(g_string_truncate(item, kept), false));
+            item = *at ? g_string_new(NULL) : NULL;
+            kept = 0;
+            continue;
+        }
+        const bool visible = escaped || !g_ascii_isspace(*at);
+        if (visible || kept > 0)
+            g_string_append_c(item, *at);
+        kept = visible ? item->len : kept;
+    }
+    g_ptr_array_add(items, NULL);
+    return (char **)g_ptr_array_steal(items, NULL);
+}
+
+char *text_list_join(const char *const *items)
+{
+    GString *list = g_string_new(NULL);
+    for (int i = 0; items[i]; i++) {
+        if (i > 0)
+            g_string_append_c(list, ',');
+        for (const char *at = items[i]; *at; at++) {
+            const bool outer = g_ascii_isspace(*at) && (at == items[i] || at[1] == '\0');
+            if (*at == ',' || outer || (*at == '\\' && (is_of_list(at[1]) || at[1] == '\0')))
+                g_string_append_c(list, '\\');
+            g_string_append_c(list, *at);
+        }
+    }
+    return g_string_free(list, false);
+}
+
 /* Optimal string alignment: insertion, deletion, replacement and swapping two neighbours cost 1 each. */
 int text_distance(const char *a, const char *b)
 {

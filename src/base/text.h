@@ -1,10 +1,16 @@
-/* text.h: finds similar names, for error messages, and formats numbers for people. */
+/* text.h: lists in one text, similar names for error messages, and numbers for people. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Splits a list "a, b" at its commas into items without the white space around them, NULL-terminated; NULL and "" are
+ * empty lists. "\," is a comma in an item, "\\" a backslash, "\ " white space that stays; any other backslash stands
+ * for itself. g_strfreev. */
+char **text_list(const char *list);
+/* The list "a,b" of these items: the inverse of text_list. g_free. */
+char *text_list_join(const char *const *items);
 /* Damerau-Levenshtein distance of two strings of bytes. */
 int text_distance(const char *a, const char *b);
 /* The name in a NULL-terminated list that is most similar to `name`: a name that differs only in case or punctuation,

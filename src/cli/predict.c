@@ -335,7 +335,7 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
             return false;
         if (task->learns && task->second && !task_template_fields(task->second, p->fields, error))
             return false;
-        g_auto(GStrv) choices = g_strsplit(task->choices ? task->choices : "", ",", -1);
+        g_auto(GStrv) choices = text_list(task->choices);
         for (char **choice = choices; *choice; choice++)
             g_ptr_array_add(p->fields, g_strdup(*choice));
         if (!as_jsonl && p->fields->len == 0)

@@ -100,7 +100,7 @@ static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
         return fail_user(error, "--smooth-value is %g, want more than 0", smooth_value);
     if (word_order < 0 || word_order > 2)
         return fail_user(error, "--word-order is %d, want 0, 1 or 2", word_order);
-    *split = labels ? labels_split(labels) : NULL;
+    *split = labels ? text_list(labels) : NULL;
     *out = (ScoreOptions){ .positive = positive,
                            .labels = (const char *const *)*split,
                            .stem = stem,
@@ -153,7 +153,7 @@ static bool read_alike(const ScoreKind *a, const ScoreKind *b)
 /* The scores (const ScoreKind *) that `names` names, separated by commas. */
 static bool find_scores(GPtrArray *kinds, const char *names, GError **error)
 {
-    g_auto(GStrv) split = g_strsplit(names, ",", -1);
+    g_auto(GStrv) split = text_list(names);
     for (char **name = split; *name; name++) {
         const ScoreKind *kind = score_find(*name);
         if (kind == NULL)

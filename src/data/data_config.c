@@ -12,7 +12,7 @@ static const OptionRow data_options[] = {
       train_keys },
     { "data.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_TUNABLE,
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty means none", valid_keys },
-    { "data.split", OPT_STRING, AT(split), "", 0, 0, OPT_IDENTITY,
+    { "data.split", OPT_LIST, AT(split), "", 0, 0, OPT_IDENTITY,
       "shares of the documents of data.train for training, for validation (where data.valid is empty) and to leave "
       "out, such as 949,50,1; empty means that all are for training",
       NULL },

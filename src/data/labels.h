@@ -18,12 +18,6 @@ extern const char *const label_kind_names[]; /* "none", "sequence", …, NULL */
 /* Most sequences of one multiple-choice example. */
 #define LABELS_MAX_CHOICES 64
 
-/* Splits a list of class names into the names, NULL-terminated; free with g_strfreev. The list is one string,
- * "negative,positive"; NULL and "" are empty lists. "\," is a comma inside a name, and "\\" a backslash; any other
- * backslash stands for itself. */
-char **labels_split(const char *names);
-/* The list of class names ("negative,positive") with these names: the inverse of labels_split. Free with g_free. */
-char *labels_join(const char *const *names);
 /* The number of classes in a list of class names. */
 int64_t labels_count(const char *names);
 /* The index of class `name` in a list of class names; -1 if the list does not have it. */

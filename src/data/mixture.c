@@ -1,6 +1,7 @@
 #include "data/mixture.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "data/language_weights.h"
 
 #include <inttypes.h>
@@ -99,10 +100,10 @@ Mixture *mixture_parse(const char *text, GError **error)
         mixture_free(mixture);
         return NULL;
     }
-    g_auto(GStrv) parts = g_strsplit(list, ",", -1);
+    g_auto(GStrv) parts = text_list(list);
     bool alone = parts[0] == NULL || parts[1] == NULL, good = true;
     for (char **part = parts; good && *part; part++)
-        good = add_part(mixture, g_strstrip(*part), alone, error);
+        good = add_part(mixture, *part, alone, error);
     if (good)
         start_mixture(mixture);
     else

@@ -84,7 +84,7 @@ static char *resolve_item(const char *prefix)
 
 char *sources_resolve(const char *list, bool named)
 {
-    g_auto(GStrv) items = g_strsplit(list, ",", -1);
+    g_auto(GStrv) items = text_list(list);
     for (char **item = items; *item; item++) {
         size_t n = named ? sources_valid_name(*item) : 0;
         n += n > 0; /* includes the colon */
@@ -93,7 +93,7 @@ char *sources_resolve(const char *list, bool named)
         g_free(*item);
         *item = whole;
     }
-    return g_strjoinv(",", items);
+    return text_list_join((const char *const *)items);
 }
 
 char *sources_resolve_files(const char *files)

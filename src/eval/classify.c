@@ -1,6 +1,7 @@
 #include "eval/classify.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "data/labels.h"
 #include "eval/not_finite.h"
 
@@ -133,7 +134,7 @@ static int64_t choose_class(const float *logits, int64_t n, Answer *out)
 static void tag(const Classify *classify, const TaskInputs *inputs, const float *logits, Answer *out)
 {
     const char *labels = model_config(classify->model)->labels;
-    g_auto(GStrv) names = labels_split(labels);
+    g_auto(GStrv) names = text_list(labels);
     g_autofree double *logs = g_new(double, (gsize)classify->outputs);
     int64_t outside = MAX(labels_find(labels, "O"), 0);
     GString *text = g_string_new(NULL);

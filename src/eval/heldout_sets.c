@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "eval/heldout.h"
 
 #include "data/language_weights.h"
@@ -57,7 +58,7 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
         language_weights_is(config->valid) ? language_weights_valid(config->valid, error) : g_strdup(config->valid);
     if (!list)
         return NULL;
-    g_auto(GStrv) items = g_strsplit(list, ",", -1);
+    g_auto(GStrv) items = text_list(list);
     for (char **item = items; *item; item++) {
         char *text = g_strstrip(*item);
         size_t n = sources_valid_name(text);

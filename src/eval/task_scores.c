@@ -1,4 +1,5 @@
 #include "eval/task_scores.h"
+#include "base/text.h"
 #include "data/labels.h"
 
 #include <math.h>
@@ -116,7 +117,7 @@ static json_t *score_settings(const TaskScores *scores)
     const Task *task = scores->task;
     g_auto(GStrv) labels = compared_labels(scores);
     g_autofree char *positive = compared_positive(scores, labels),
-                    *names = task->average_labels ? labels_join((const char *const *)labels) : NULL;
+                    *names = task->average_labels ? text_list_join((const char *const *)labels) : NULL;
     return json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "names", task->scores, "positive", positive, "labels", names,
                      "tokenizer", task->intl ? bleu_tokenizers[BLEU_INTL] : NULL, "language", task->language);
 }
@@ -140,7 +141,7 @@ static bool fail_unknown_score(const char *name, GError **error)
 
 bool task_scores_check(const Task *task, GError **error)
 {
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1);
+    g_auto(GStrv) names = text_list(task->scores);
     for (char **name = names; *name; name++)
         if (!score_find(*name))
             return fail_unknown_score(*name, error);
@@ -154,7 +155,7 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                             .predictions = (const char *const *)scores->predictions->pdata,
                             .references = (const char *const *const *)scores->references->pdata,
                             .groups = (const char *const *)scores->groups->pdata };
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1), labels = compared_labels(scores);
+    g_auto(GStrv) names = text_list(task->scores), labels = compared_labels(scores);
     g_autofree char *positive = compared_positive(scores, labels);
     if (in.n == 0)
         return true;
@@ -231,7 +232,7 @@ bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **err
 static GPtrArray *metric_names(const Task *task)
 {
     GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
-    g_auto(GStrv) scores = g_strsplit(task->scores, ",", -1);
+    g_auto(GStrv) scores = text_list(task->scores);
     for (char **score = scores; *score; score++) {
         const ScoreKind *kind = score_find(*score);
         for (int i = 0; kind && score_value_name(kind, i); i++)

@@ -1,6 +1,7 @@
 #include "train/class_weights.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "data/labels.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ static void balance(float *weights, const int64_t *counts, int64_t n)
 /* Logs the weight and the number of labels of each class: "bad 0.6 (of 300), good 3 (of 60)". */
 static void report_weights(const Config *config, const float *weights, const int64_t *counts, int64_t n)
 {
-    g_auto(GStrv) names = labels_split(config->model.labels);
+    g_auto(GStrv) names = text_list(config->model.labels);
     g_autoptr(GString) text = g_string_new(NULL), absent = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         g_string_append_printf(text, "%s%s %.4g (of %" PRId64 ")", i ? ", " : "", names[i], (double)weights[i],
@@ -37,7 +38,7 @@ static void report_weights(const Config *config, const float *weights, const int
 /* Logs the number of labels of each class: "bad 300, good 60", then how many classes are not listed. */
 static void report_counts(const Config *config, const int64_t *counts, int64_t n)
 {
-    g_auto(GStrv) names = labels_split(config->model.labels);
+    g_auto(GStrv) names = text_list(config->model.labels);
     g_autoptr(GString) text = g_string_new(NULL);
     for (int64_t i = 0; i < MIN(n, MOST_LISTED); i++)
         g_string_append_printf(text, "%s%s %" PRId64, i ? ", " : "", names[i], counts[i]);

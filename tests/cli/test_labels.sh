@@ -36,6 +36,21 @@ refuse() { # refuse TEXT OPTION…: a run that does not begin
 run run.dir=runs/marks $marks task.valid=20%
 "$loam" export runs/marks --to hf --out hf-marks >/dev/null 2>err || fail "$(cat err)"
 
+# White space around the items of a list is no part of them; YAML may have its own list.
+sed 's/^model: { /&labels: [bad, good], /' base.yaml >lists.yaml
+echo 'task: { data: marks.tsv, columns: [text, mark], input: "{text}", label: "{mark}", scores: [accuracy, f1_macro] }' >>lists.yaml
+spaced=('model.labels=bad, good' 'task.columns=text , mark' 'task.scores= accuracy, f1_macro')
+for config in lists base; do
+    options=()
+    [ $config = lists ] || options=($marks "${spaced[@]}")
+    "$loam" train $config.yaml run.dir=runs/$config "${options[@]}" 2>log || fail "$config: $(tail -n 3 log)"
+    for line in 'labels: bad,good' 'columns: text,mark' 'scores: accuracy,f1_macro'; do
+        grep -q "^  $line" runs/$config/config.yaml || fail "$config has not \"$line\": $(grep -E 'labels|columns|scores' runs/$config/config.yaml)"
+    done
+done
+sed 's/scores: .*]/scores: [{ a: b }]/' lists.yaml >maps.yaml
+expect 1 'task.scores: item 1: one value is wanted, not a map' "$loam" train maps.yaml run.dir=runs/refused
+
 # Several labels in a list are refused before anything is made, by line and name.
 printf '%s\n' '{"text": "bari koti", "mark": ["good"]}' '{"text": "mesa loni", "mark": ["good", "bad"]}' >several.jsonl
 refuse 'several.jsonl:2: 2 labels ("good", "bad") in {mark}: a classifier gives a text one label' task.data=several.jsonl 'task.input={text}' 'task.label={mark}'

@@ -1,4 +1,5 @@
 /* Examples of classifiers: their token sequences, their encoded labels, and both through the loader. */
+#include "base/text.h"
 #include "data/loader.h"
 
 #include "data/objective_test.h"
@@ -380,12 +381,12 @@ static void a_long_list_of_characters_is_cut_between_two(void)
 /* Names of classes in one text: "\," is a comma of a name, "\\" a backslash, and any other backslash itself. */
 static void names_have_commas_and_backslashes(void)
 {
-    static const char *const names[] = { "no, bad", "yes\\", "a\\,b", "c\\d", "\\\\", NULL };
-    g_autofree char *all = labels_join(names);
-    g_auto(GStrv) split = labels_split(all);
-    g_assert_cmpstr(all, ==, "no\\, bad,yes\\\\,a\\\\\\,b,c\\d,\\\\\\\\");
+    static const char *const names[] = { "no, bad", "yes\\", "a\\,b", "c\\d", "\\\\", " e ", NULL };
+    g_autofree char *all = text_list_join(names);
+    g_auto(GStrv) split = text_list(all);
+    g_assert_cmpstr(all, ==, "no\\, bad,yes\\\\,a\\\\\\,b,c\\d,\\\\\\\\,\\ e\\ ");
     g_assert_true(g_strv_equal((const char *const *)split, names));
-    g_assert_cmpint(labels_count(all), ==, 5);
+    g_assert_cmpint(labels_count(all), ==, 6);
     g_assert_cmpint(labels_count(""), ==, 0);
     g_assert_cmpint(labels_count("a,"), ==, 2);
 }

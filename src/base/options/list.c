@@ -1,7 +1,8 @@
-/* options/list.c: reads a YAML list of maps as the value of an option. */
+/* options/list.c: reads a YAML list as the value of an option. */
 #include "base/options/row.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -43,6 +44,15 @@ static bool pick_values(const OptionRow *row, char *const *item, GPtrArray *valu
            fail_user(error, "an unknown key; an item has %s", keys);
 }
 
+/* An item of a list without keys; NULL on error. */
+static char *plain_item(char *const *item, GError **error)
+{
+    if (item[0] && *item[0] == '\0')
+        return g_strdup(item[1]);
+    fail_user(error, "one value is wanted, not a map");
+    return NULL;
+}
+
 /* NULL on error. */
 static char *join_item(const OptionRow *row, char *const *item, GError **error)
 {
@@ -69,7 +79,7 @@ char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **er
         return NULL;
     }
     for (guint i = 0; i < items->len; i++) {
-        char *text = join_item(row, items->pdata[i], error);
+        char *text = row->choices ? join_item(row, items->pdata[i], error) : plain_item(items->pdata[i], error);
         if (!text) {
             fail_context(error, "%s: item %u", row->name, i + 1);
             return NULL;
@@ -77,5 +87,5 @@ char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **er
         g_ptr_array_add(texts, text);
     }
     g_ptr_array_add(texts, NULL);
-    return g_strjoinv(",", (char **)texts->pdata);
+    return text_list_join((const char *const *)texts->pdata);
 }

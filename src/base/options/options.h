@@ -15,7 +15,7 @@ typedef enum OptionType {
     OPT_STRING, /* char *, owned by the configuration */
     OPT_ENUM,   /* int: index into `choices` */
     OPT_AMOUNT, /* Amount (amount.h) */
-    OPT_LIST    /* char *, owned by the configuration: "ITEM,ITEM"; in YAML a list of maps is accepted too */
+    OPT_LIST    /* char *, owned by the configuration: "ITEM,ITEM" (text_list); in YAML a list is accepted too */
 } OptionType;
 
 /* What a resumed run does if an option's value differs from the saved one. */
@@ -40,7 +40,7 @@ typedef struct OptionRow {
     const char *help; /* one line, lower case, no full stop */
     /* NULL-terminated. OPT_ENUM: the names of the values. OPT_LIST: in YAML each item may be a map with these keys; as
      * text an item is the values of these keys in this order, joined by colons. A key written "weight?" may be left
-     * out. */
+     * out. NULL means that items are plain values. */
     const char *const *choices;
 } OptionRow;
 

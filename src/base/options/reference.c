@@ -14,6 +14,8 @@ static char *accepted_text(const OptionRow *row)
     };
     if (row->type == OPT_ENUM)
         return g_strjoinv(", ", (char **)(uintptr_t)row->choices);
+    if (row->type == OPT_LIST && row->choices == NULL)
+        return g_strdup("text, or list");
     if (row->type == OPT_LIST) {
         g_autofree char *keys = option_list_keys(row);
         return g_strdup_printf("text, or list of maps: %s", keys);
@@ -57,7 +59,8 @@ static char *default_text(const OptionRow *row, const char *const *by_model)
 static void write_markdown_row(GString *text, const OptionRow *row, const char *const *by_model)
 {
     static const char *const resume[] = { [OPT_IDENTITY] = "", [OPT_TUNABLE] = "; logged", [OPT_FREE] = "; free" };
-    const bool is_any = row->type == OPT_BOOL || row->type == OPT_STRING; /* the default says what is accepted */
+    const bool is_any = row->type == OPT_BOOL || row->type == OPT_STRING ||
+                        (row->type == OPT_LIST && row->choices == NULL); /* the default says what is accepted */
     g_autofree char *accepted = accepted_item(row), *initial = default_text(row, by_model);
     g_autofree char *item = g_strdup_printf("`%s` (%s%s%s%s): %s", row->name, initial, is_any ? "" : "; ",
                                             is_any ? "" : accepted, resume[row->class], row->help);

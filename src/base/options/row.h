@@ -27,5 +27,5 @@ char *option_range_text(const OptionRow *row);
 /* Converts a YAML list (OptionSetting.items) to the value "ITEM,ITEM" of an OPT_LIST option; NULL on an error. Free
  * with g_free. */
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error);
-/* The keys of an OPT_LIST option, for messages: "path, weight". Free with g_free. */
+/* The keys of an OPT_LIST option that has some, for messages: "path, weight". Free with g_free. */
 char *option_list_keys(const OptionRow *row);

@@ -144,13 +144,11 @@ static bool set_string(char **out, const OptionRow *row, const char *text, GErro
     return true;
 }
 
-/* Spaces around items are removed, so that equal lists are equal texts. */
+/* White space around items is removed, so that equal lists are equal texts. */
 static bool set_list(char **out, const OptionRow *row, const char *text, GError **error)
 {
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
-    for (char **item = items; *item; item++)
-        g_strstrip(*item);
-    g_autofree char *joined = g_strjoinv(",", items);
+    g_auto(GStrv) items = text_list(text);
+    g_autofree char *joined = text_list_join((const char *const *)items);
     return set_string(out, row, joined, error);
 }
 

@@ -1,5 +1,7 @@
 #include "cli/collect/grid.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -142,7 +144,7 @@ static bool check_wanted(const Grid *grid, char **wanted, GError **error)
 
 bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **error)
 {
-    g_auto(GStrv) wanted = g_strsplit(scores ? scores : "", ",", -1);
+    g_auto(GStrv) wanted = text_list(scores);
     *grid = (Grid){ .rows = g_ptr_array_new(), .columns = g_array_new(false, false, sizeof(GridColumn)) };
     for (guint i = 0; i < runs->len; i++) {
         add_run_row(grid, runs->pdata[i]);

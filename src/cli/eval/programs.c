@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/eval/completions.h"
@@ -32,7 +33,7 @@ typedef struct Run {
 /* Reads a list "1,10,100" and returns its length; 0 means that the text is not a valid list. */
 static int read_ks(const char *text, int64_t ks[MOST_K])
 {
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    g_auto(GStrv) parts = text_list(text);
     int n = 0;
     for (char **part = parts; *part; part++) {
         gint64 k = 0;

@@ -45,9 +45,7 @@ bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **er
                               .min_letters = value_or(flags->min_letters, 0.25),
                               .repeats = flags->repeats,
                               .licence_field = flags->licence_field,
-                              .licences = flags->licences ? g_strsplit(flags->licences, ",", -1) : NULL };
-    for (char **licence = rules->licences; licence && *licence; licence++)
-        g_strstrip(*licence);
+                              .licences = flags->licences ? text_list(flags->licences) : NULL };
     const OverlapOptions overlap = { .paths = flags->exclude,
                                      .fields = flags->exclude_fields,
                                      .delimiter = options->corpus.delimiter,

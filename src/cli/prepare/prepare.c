@@ -110,11 +110,11 @@ static bool parse_share(const char *text, double *share, GError **error)
  */
 static bool parse_fields(GError **error)
 {
-    g_auto(GStrv) names = g_strsplit(fields_apart, ",", -1);
+    g_auto(GStrv) names = text_list(fields_apart);
     if (fields)
         return fail_user(error, "--field joins fields and --fields keeps them apart; use one of them");
     for (int i = 0; names[i]; i++) {
-        if (*g_strstrip(names[i]) == '\0' || strchr(names[i], '/'))
+        if (*names[i] == '\0' || strchr(names[i], '/'))
             return fail_user(error, "--fields %s: \"%s\" cannot be in the name of a file", fields_apart, names[i]);
         if (i >= PREPARE_FIELDS)
             return fail_user(error, "--fields: more than %d fields", PREPARE_FIELDS);
@@ -266,8 +266,8 @@ static bool print_lines_json(const FairseqLinesStats *stats, GError **error)
 
 static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
 {
-    g_auto(GStrv) valid_paths = valid_files ? g_strsplit(valid_files, ",", -1) : NULL,
-                  test_paths = test_files ? g_strsplit(test_files, ",", -1) : NULL;
+    g_auto(GStrv) valid_paths = valid_files ? text_list(valid_files) : NULL,
+                  test_paths = test_files ? text_list(test_files) : NULL;
     if (!out)
         return fail_user(error, "--out is missing; usage: " USAGE);
     if (!*paths && (tok || !dictionary || (!valid_paths && !test_paths)))

@@ -170,7 +170,7 @@ bool verb_tokenizer_train(int argc, char **argv, GError **error)
     if (argc < 2)
         return fail_user(error, "there is nothing to train on; usage: %s", usage);
     kind = kind ? kind : "sentencepiece-unigram";
-    g_auto(GStrv) special_tokens = specials ? g_strsplit(specials, ",", -1) : NULL;
+    g_auto(GStrv) special_tokens = specials ? text_list(specials) : NULL;
     training.type = kind;
     training.out = out;
     training.byte_fallback = byte_fallback;

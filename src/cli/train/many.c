@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
+#include "base/text.h"
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
 #include "run/config/config.h"
@@ -96,11 +97,11 @@ static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 static GPtrArray *parse_seeds(const char *text, GError **error)
 {
     GPtrArray *seeds = g_ptr_array_new_with_free_func(g_free);
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    g_auto(GStrv) parts = text_list(text);
     guint64 n = 0;
     bool good = g_strv_length(parts) > 0;
     for (char **part = parts; good && *part; part++) {
-        good = g_ascii_string_to_unsigned(g_strstrip(*part), 10, 0, G_MAXINT32, &n, NULL);
+        good = g_ascii_string_to_unsigned(*part, 10, 0, G_MAXINT32, &n, NULL);
         g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, n));
     }
     if (!good || (seeds->len == 1 && (n < 1 || n > MOST_RUNS))) {

@@ -10,7 +10,7 @@
 static bool open_sentences(RecordReader *reader, GError **error)
 {
     const char *columns = reader->source.columns;
-    return (!columns || !*columns || reader_set_columns(reader, g_strsplit(columns, ",", -1), error)) &&
+    return (!columns || !*columns || reader_set_columns(reader, text_list(columns), error)) &&
            reader_open_lines(reader, error);
 }
 

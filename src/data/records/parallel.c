@@ -1,4 +1,5 @@
 /* parallel.c: parallel files, whose lines of the same number are a record. */
+#include "base/text.h"
 #include "data/records/reader.h"
 
 #include <string.h>
@@ -17,12 +18,14 @@ static GStrv suffix_names(GStrv paths)
 
 static bool open_parallel_files(RecordReader *reader, GError **error)
 {
-    g_auto(GStrv) paths = g_strsplit(reader->path, ",", RECORD_FILES);
+    g_auto(GStrv) paths = text_list(reader->path);
+    if (g_strv_length(paths) > RECORD_FILES)
+        return fail_user(error, "%s: more than %d parallel files", reader->path, RECORD_FILES);
     if (!reader_set_columns(reader, suffix_names(paths), error))
         return false;
     for (; paths[reader->n_files]; reader->n_files++)
         if (!(reader->lines[reader->n_files] =
-                  lines_open(g_strstrip(paths[reader->n_files]), reader->kind->returns, 0, NULL, NULL, error)))
+                  lines_open(paths[reader->n_files], reader->kind->returns, 0, NULL, NULL, error)))
             return false;
     return true;
 }

@@ -1,6 +1,7 @@
 /* table.c: tables, whose rows are records. With quotes (RFC 4180) a cell may be enclosed in quotes ("…"); it may then
  * contain delimiters, line ends, and quotes that are written twice (""). */
 #include "base/foreign.h"
+#include "base/text.h"
 #include "data/records/reader.h"
 
 #include <inttypes.h>
@@ -91,8 +92,7 @@ static bool open_table(RecordReader *reader, GError **error)
                   .text = g_string_new(NULL),
                   .cells = g_ptr_array_new() };
     reader->header = source->header == RECORD_YES || (source->header == RECORD_BY_FORMAT && !given);
-    if ((given && !reader_set_columns(reader, g_strsplit(source->columns, ",", -1), error)) ||
-        !reader_open_lines(reader, error))
+    if ((given && !reader_set_columns(reader, text_list(source->columns), error)) || !reader_open_lines(reader, error))
         return false;
     const bool several = reader->header || (reader->columns && reader->columns[1]);
     return source->delimiter || !several || check_delimiter(reader, error);

@@ -1,5 +1,6 @@
 #include "data/task/classified.h"
 
+#include "base/text.h"
 #include "data/task/special.h"
 
 #include <string.h>
@@ -143,7 +144,7 @@ static bool take_number(const Task *task, const Record *record, TaskExample *out
 {
     if (out->targets->len == 0)
         return true;
-    g_auto(GStrv) fields = g_strsplit(task->choices, ",", -1);
+    g_auto(GStrv) fields = text_list(task->choices);
     char *given = out->targets->pdata[0], *end;
     gint64 number = g_ascii_strtoll(given, &end, 10);
     bool good = end != given && *end == '\0';
@@ -162,7 +163,7 @@ static bool take_number(const Task *task, const Record *record, TaskExample *out
 
 static bool take_choices(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
-    g_auto(GStrv) fields = g_strsplit(task->choices, ",", -1);
+    g_auto(GStrv) fields = text_list(task->choices);
     out->choices = texts_new();
     for (char **field = fields; *field; field++)
         if (!take_list(record, *field, out->choices, error))

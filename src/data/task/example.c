@@ -153,7 +153,7 @@ char *example_label(const Task *task, const char *value)
         return task->label(value);
     if (task->labels == NULL)
         return g_strdup(value);
-    g_auto(GStrv) names = labels_split(task->labels);
+    g_auto(GStrv) names = text_list(task->labels);
     if (g_strv_contains((const char *const *)names, value))
         return g_strdup(value);
     char *end;
@@ -210,7 +210,7 @@ char *task_label_text(const Task *task, const char *name)
 
 char **task_label_texts(const Task *task)
 {
-    char **texts = labels_split(task->labels);
+    char **texts = text_list(task->labels);
     for (char **text = texts; *text; text++) {
         g_autofree char *name = *text;
         *text = task_label_text(task, name);

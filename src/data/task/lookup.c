@@ -1,5 +1,6 @@
 #include "data/task/lookup.h"
 
+#include "base/text.h"
 #include "data/records/records.h"
 
 #define KEY "idx"
@@ -43,7 +44,7 @@ Lookup *lookup_open(const char *path, const char *name, const char *fields, GErr
     Lookup *lookup = g_new0(Lookup, 1);
     g_autofree char *folder = g_path_get_dirname(path);
     lookup->path = g_build_filename(folder, name, NULL);
-    lookup->fields = g_strsplit(fields, ",", -1);
+    lookup->fields = text_list(fields);
     lookup->objects = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
     if (!read_objects(lookup, error))
         g_clear_pointer(&lookup, lookup_close);

@@ -1,6 +1,7 @@
 /* task_advise.c: warns about options task.* that have no effect with the task's files or scores, and about
  * templates without a field. */
 #include "base/log.h"
+#include "base/text.h"
 #include "data/task/task.h"
 
 #include <string.h>
@@ -58,10 +59,10 @@ static void advise_constant(const Task *task, const TaskConfig *config)
 void task_advise(const Task *task, const TaskConfig *config, const char *path)
 {
     static const char *const of_positive[] = { "f1", "multirc", NULL };
-    g_auto(GStrv) scores = g_strsplit(task->scores, ",", -1);
+    g_auto(GStrv) scores = text_list(task->scores);
     bool positive = false;
     for (char **score = scores; *score; score++)
-        positive |= g_strv_contains(of_positive, g_strstrip(*score));
+        positive |= g_strv_contains(of_positive, *score);
     if (*config->positive && !positive)
         log_warning("task.positive: without effect, since task.scores is %s", task->scores);
     advise_constant(task, config);

@@ -28,7 +28,7 @@ const OptionRow task_options[] = {
     { "task.header", OPT_ENUM, AT(header), "auto", 0, 0, OPT_IDENTITY,
       "tables: the first line names the columns; auto means that it does unless task.columns is set",
       record_choice_names },
-    { "task.columns", OPT_STRING, AT(columns), "", 0, 0, OPT_IDENTITY,
+    { "task.columns", OPT_LIST, AT(columns), "", 0, 0, OPT_IDENTITY,
       "names of the columns of a table without a first line of names, separated by commas; empty means 1, 2, 3, …",
       NULL },
     { "task.delimiter", OPT_STRING, AT(delimiter), "", 0, 0, OPT_IDENTITY,
@@ -51,7 +51,7 @@ const OptionRow task_options[] = {
       "encoders: field with the class of each word of the input, which is one field with a list of words", NULL },
     { "task.answers", OPT_STRING, AT(answers), "", 0, 0, OPT_IDENTITY,
       "encoders: field with answers in SQuAD's form (text, answer_start) that occur in task.second", NULL },
-    { "task.choices", OPT_STRING, AT(choices), "", 0, 0, OPT_IDENTITY,
+    { "task.choices", OPT_LIST, AT(choices), "", 0, 0, OPT_IDENTITY,
       "encoders: fields of second texts, separated by commas; task.label names the right one by its number or "
       "field",
       NULL },
@@ -59,9 +59,9 @@ const OptionRow task_options[] = {
       "task.answers: number of tokens by which the windows of a long text overlap", NULL },
     { "task.references", OPT_STRING, AT(references), "", 0, 0, OPT_IDENTITY,
       "field with all right answers to score against; empty means the target", NULL },
-    { "task.labels", OPT_STRING, AT(labels), "", 0, 0, OPT_IDENTITY,
+    { "task.labels", OPT_LIST, AT(labels), "", 0, 0, OPT_IDENTITY,
       "names of the target's values 0, 1, …, separated by commas; other targets are errors", NULL },
-    { "task.scores", OPT_STRING, AT(scores), "", 0, 0, OPT_TUNABLE,
+    { "task.scores", OPT_LIST, AT(scores), "", 0, 0, OPT_TUNABLE,
       "scores of predictions (loam scores --list), separated by commas; empty means those of task.name, else "
       "exact_match",
       NULL },
@@ -315,7 +315,7 @@ static bool read_share(const char *text, double *share)
 /* The paths of files in a folder; several names are separated by commas. */
 static char *in_folder(const char *folder, const char *names)
 {
-    g_auto(GStrv) files = g_strsplit(names, ",", -1);
+    g_auto(GStrv) files = text_list(names);
     for (char **file = files; *file; file++) {
         g_autofree char *name = *file;
         *file = g_build_filename(folder, name, NULL);

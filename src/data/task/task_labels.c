@@ -1,6 +1,7 @@
 /* task_labels.c: writes the encoded labels of an example (data/objectives/labelled.h), and finds the names of the
  * classes.
  */
+#include "base/text.h"
 #include "data/objectives/objectives.h"
 #include "data/task/label_check.h"
 
@@ -221,5 +222,5 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     g_ptr_array_sort(sorted, compare_class_names);
     good = good && check_names(config->data, sorted, error) && check_classes_alike(config->data, sorted, error);
     g_ptr_array_add(sorted, NULL);
-    return good ? labels_join((const char *const *)sorted->pdata) : NULL;
+    return good ? text_list_join((const char *const *)sorted->pdata) : NULL;
 }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/philox.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -33,10 +34,10 @@ typedef struct Grid {
 static GArray *parse_list(const char *text, const char *otherwise, int64_t least)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(int64_t));
-    g_auto(GStrv) items = g_strsplit(text && *text ? text : otherwise, ",", -1);
+    g_auto(GStrv) items = text_list(text && *text ? text : otherwise);
 
     for (char **item = items; *item; item++) {
-        g_auto(GStrv) ends = g_strsplit(g_strstrip(*item), "-", 2);
+        g_auto(GStrv) ends = g_strsplit(*item, "-", 2);
         int64_t first = 0, last = 0;
         if (!ends[0] || !g_ascii_string_to_signed(ends[0], 10, least, MAX_BLOCKS, &first, NULL))
             return NULL;

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "format/safetensors.h"
 #include "format/torch_file.h"
 #include "model/hf/config_json.h"
@@ -372,7 +373,7 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
 {
     const TensorNames names = hf_names(hf_architecture(config), config);
     static const char *const queries_and_values[] = { "self.q", "self.v", "self.qkv", "cross.q", "cross.v" };
-    g_auto(GStrv) targets = g_strsplit(config->lora.targets, ",", -1);
+    g_auto(GStrv) targets = text_list(config->lora.targets);
     bool marks[LORA_LAYERS] = { false }, all[LORA_LAYERS] = { false };
     if (config->lora.rank == 0)
         return true;
@@ -384,7 +385,7 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
     for (size_t i = 0; *targets == NULL && i < G_N_ELEMENTS(queries_and_values); i++)
         mark(queries_and_values[i], &names, config, marks, NULL);
     for (char **target = targets; *target; target++)
-        if (!mark(g_strstrip(*target), &names, config, marks, error))
+        if (!mark(*target, &names, config, marks, error))
             return false;
     GString *resolved = g_string_new(NULL);
     for (int i = 0; i < LORA_LAYERS; i++)

@@ -1,6 +1,7 @@
 #include "model/hf/classes.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "data/labels.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static char *read_names(const json_t *root, int64_t n)
         g_hash_table_add(seen, all->pdata[i]);
     }
     g_ptr_array_add(all, NULL);
-    return labels_join((const char *const *)all->pdata);
+    return text_list_join((const char *const *)all->pdata);
 }
 
 /* Fails if label2id gives a name of id2label another number. It may lack names, or have others: transformers takes
@@ -151,7 +152,7 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
 
 static void write_names(json_t *root, const ModelConfig *config)
 {
-    g_auto(GStrv) names = labels_split(config->labels);
+    g_auto(GStrv) names = text_list(config->labels);
     json_t *by_id = json_object(), *by_name = json_object();
     for (int i = 0; names[i]; i++) {
         g_autofree char *key = g_strdup_printf("%d", i);

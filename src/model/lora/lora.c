@@ -1,5 +1,6 @@
 #include "model/lora/lora.h"
 
+#include "base/text.h"
 #include "model/params/params.h"
 
 #include <math.h>
@@ -43,7 +44,7 @@ static const LoraLayer *layer_named(const char *name, size_t bytes)
 
 bool lora_check(const LoraConfig *lora, GError **error)
 {
-    g_auto(GStrv) targets = g_strsplit(lora->targets ? lora->targets : "", ",", -1);
+    g_auto(GStrv) targets = text_list(lora->targets);
     if (lora->rank == 0)
         return true;
     for (char **target = targets; *target; target++)
@@ -54,7 +55,7 @@ bool lora_check(const LoraConfig *lora, GError **error)
 
 bool lora_has(const LoraConfig *lora, const char *layer)
 {
-    g_auto(GStrv) targets = g_strsplit(lora->targets ? lora->targets : "", ",", -1);
+    g_auto(GStrv) targets = text_list(lora->targets);
     return lora->rank > 0 && g_strv_contains((const char *const *)targets, layer);
 }
 

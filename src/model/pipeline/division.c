@@ -1,6 +1,7 @@
 /* division.c: which blocks each stage of a pipeline has. */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "model/params/params.h"
 #include "model/pipeline/pipeline.h"
 
@@ -216,12 +217,12 @@ static char *read_cut(const char *text, int s, int n_blocks, int *ends)
 int *pipeline_cuts(const ModelConfig *config, const char *cuts, int n_stages, const int *ends, GError **error)
 {
     const int n = (int)(config->n_enc + config->n_dec);
-    g_auto(GStrv) items = g_strsplit(cuts, ",", -1);
+    g_auto(GStrv) items = text_list(cuts);
     const int found = (int)g_strv_length(items);
     g_autofree char *why = found != n_stages - 1 ? g_strdup_printf("there are %d", found) : NULL;
     int *own = g_new0(int, n_stages);
     for (int s = 0; why == NULL && s < n_stages - 1; s++)
-        why = read_cut(g_strstrip(items[s]), s, n, own);
+        why = read_cut(items[s], s, n, own);
     own[n_stages - 1] = n;
     if (why == NULL)
         return own;

@@ -1,4 +1,5 @@
 /* amounts.c: amounts of a configuration in steps, samples and tokens, its loss and its schedule. */
+#include "base/text.h"
 #include "run/config/config.h"
 
 #include <math.h>
@@ -153,7 +154,7 @@ float *config_class_weights(const Config *config, GError **error)
 {
     const char *text = config->train.class_weights;
     int64_t n = model_config_outputs(&config->model);
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    g_auto(GStrv) parts = text_list(text);
     bool classes = labels_have_names((LabelKind)config->model.classifier);
     if (*text == '\0' || (classes && config_balances_classes(config)))
         return NULL;

@@ -1,5 +1,6 @@
 /* answers.c: whether evaluations between steps generate answers, and how long these may be, so that the memory plan of
  * a run includes generation. */
+#include "base/text.h"
 #include "data/language_weights.h"
 #include "data/sources.h"
 #include "eval/answer_batch.h"
@@ -47,7 +48,7 @@ static bool own_is_scored(const TaskConfig *config)
 static bool set_is_scored(const char *valid)
 {
     g_autofree char *list = language_weights_is(valid) ? language_weights_valid(valid, NULL) : g_strdup(valid);
-    g_auto(GStrv) items = g_strsplit(list ? list : "", ",", -1);
+    g_auto(GStrv) items = text_list(list);
     bool found = false;
     for (char **item = items; *item && !found; item++) {
         TaskConfig config = { 0 };

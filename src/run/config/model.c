@@ -1,4 +1,5 @@
 /* model.c: opens the model of a configuration: its parameters among the ranks, its stages, its frozen parameters. */
+#include "base/text.h"
 #include "model/pipeline/pipeline.h"
 #include "run/config/config.h"
 
@@ -97,9 +98,7 @@ Model *config_open_model(const Config *config, Device *dev, GError **error)
     pipeline.ends = ends;
     pipeline.counts = counts;
     const Stages stages = divided ? pipeline_held(&pipeline, pipeline.rank) : stage_whole(&config->model);
-    g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
-    for (char **pattern = patterns; *pattern; pattern++)
-        g_strstrip(*pattern);
+    g_auto(GStrv) patterns = text_list(config->train.freeze);
     Model *model =
         model_open_stages(dev, &config->model, stages, true, (const char *const *)patterns, &shards, &pipeline, error);
     if (model && pipeline.size == 1 && !check_frozen(model, patterns, error))

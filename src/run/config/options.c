@@ -149,7 +149,7 @@ static const OptionRow train_options[] = {
       "path of a model (run, checkpoint or Hugging Face folder) whose weights training starts from, with a fresh "
       "optimizer; shape and tokenizer must be the same",
       NULL },
-    { "train.freeze", OPT_STRING, ROW(freeze), "", 0, 0, OPT_IDENTITY,
+    { "train.freeze", OPT_LIST, ROW(freeze), "", 0, 0, OPT_IDENTITY,
       "names of parameters that are not trained, as `loam inspect checkpoint` lists them, separated by commas; * "
       "stands "
       "for any text: shared,encoder.0.*; empty means that all are trained",
@@ -158,7 +158,7 @@ static const OptionRow train_options[] = {
       "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier; "
       "0 means none",
       NULL },
-    { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
+    { "train.class_weights", OPT_LIST, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
       "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced means in "
       "inverse proportion to the number of examples of the class in the training set; empty means 1",
       NULL },
@@ -206,7 +206,7 @@ static const OptionRow parallel_options[] = {
       "beginning and end of a step, and keep and send more activations; best with a multiple of parallel.pipeline "
       "microbatches",
       NULL },
-    { "parallel.cuts", OPT_STRING, ROW(cuts), "", 0, 0, OPT_FREE,
+    { "parallel.cuts", OPT_LIST, ROW(cuts), "", 0, 0, OPT_FREE,
       "the blocks at which the stages of a pipeline begin, from the second stage on, such as 5,9,13 for four stages; "
       "blocks are numbered from 1, those of the decoder after those of the encoder; empty means stages of equal work",
       NULL },

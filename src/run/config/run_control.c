@@ -36,7 +36,7 @@ static const char *phase_problem(const SavePhase *phase, const SavePhase *before
 bool config_save_phases(const Config *config, SavePhase phases[SAVE_PHASES], int *n, GError **error)
 {
     const char *text = config->train.save_phases ? config->train.save_phases : "";
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    g_auto(GStrv) items = text_list(text);
     const guint length = *text ? g_strv_length(items) : 0;
     *n = 0;
     if (length > SAVE_PHASES)
@@ -75,7 +75,7 @@ bool config_stop_date(const Config *config, double *unix_s, GError **error)
 bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error)
 {
     const char *text = config->train.skip_samples ? config->train.skip_samples : "";
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    g_auto(GStrv) items = text_list(text);
     *n = 0;
     for (char **item = items; *item && *text; item++) {
         const char *p = *item;

@@ -1,4 +1,5 @@
 /* nvml.c: the energy counter of an NVIDIA GPU, from libnvidia-ml, which comes with the driver. */
+#include "base/text.h"
 #include "run/energy/energy.h"
 
 #include <dlfcn.h>
@@ -20,8 +21,8 @@ struct Nvml {
 static char *visible_entry(int cuda_index)
 {
     const char *visible = g_getenv("CUDA_VISIBLE_DEVICES");
-    g_auto(GStrv) entries = g_strsplit(visible ? visible : "", ",", -1);
-    return cuda_index < (int)g_strv_length(entries) ? g_strdup(g_strstrip(entries[cuda_index])) : NULL;
+    g_auto(GStrv) entries = text_list(visible);
+    return cuda_index < (int)g_strv_length(entries) ? g_strdup(entries[cuda_index]) : NULL;
 }
 
 /* A UUID names the GPU itself; a number is an index among all GPUs. */
