@@ -98,6 +98,9 @@ expect 1 "split needs one dataset and --shares" "$loam" dataset split "$work/all
 echo '{"text": "x"}' >"$work/qa.jsonl"
 expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl; if it is a table of examples, it is task.data" \
     "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"
+cp "$work/qa.jsonl" "$work/QA.JSONL"
+expect 1 "if it is a table of examples, it is task.data" \
+    "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/QA.JSONL"
 expect 1 "is a file of a dataset, which is named without suffix: $work/data" "$loam" dataset shuffle "$work/data.bin" --out "$work/x"
 printf 'id,body\n1,ba\n' >"$work/rows.csv"
 expect 1 'rows.csv: no column "text" in the table; choose one with --field: "id", "body"' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/x" "$work/rows.csv"

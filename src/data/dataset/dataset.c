@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/records/records.h"
 #include "format/fairseq_dict.h"
 
 #include <inttypes.h>
@@ -155,13 +156,11 @@ static bool fail_no_dataset(const char *path, const char *index, GError **error)
         *(part ? suffix : strchr(name, '.')) = '\0';
     if (part && name[0] != '\0')
         return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
-    const bool table =
-        g_str_has_suffix(path, ".csv") || g_str_has_suffix(path, ".tsv") || g_str_has_suffix(path, ".jsonl");
     g_autofree char *prefix = g_strconcat(stem, strcmp(stem, path) == 0 ? "-tokens" : "", NULL),
                     *out = text_shell_word(prefix);
-    return fail_user(error,
-                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s %s%s",
-                     path, out, word, table ? "; if it is a table of examples, it is task.data" : "");
+    return fail_user(
+        error, "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s %s%s", path,
+        out, word, record_name_has_values(path) ? "; if it is a table of examples, it is task.data" : "");
 }
 
 static Dataset *open_whole(const char *path, GError **error)

@@ -221,15 +221,13 @@ static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats
 /* Fails for a file whose lines hold fields, such as a table. */
 static bool check_files(char **paths, GError **error)
 {
-    for (char **path = paths; path && *path; path++) {
-        const RecordFormat format = record_corpus_format_of_name(*path);
-        if (format != RECORD_AUTO && record_traits(format)->values && g_file_test(*path, G_FILE_TEST_IS_REGULAR))
+    for (char **path = paths; path && *path; path++)
+        if (record_name_has_values(*path) && g_file_test(*path, G_FILE_TEST_IS_REGULAR))
             return fail_user(
                 error,
                 "%s: records with fields, not lines of text; --format fairseq reads a field (--field) with "
                 "--tokenizer and without --lines",
                 *path);
-    }
     return true;
 }
 

@@ -38,6 +38,12 @@ RecordFormat record_corpus_format_of_name(const char *path)
     return find_format(path, true);
 }
 
+bool record_name_has_values(const char *path)
+{
+    const RecordFormat format = find_format(path, true);
+    return format != RECORD_AUTO && record_traits(format)->values;
+}
+
 RecordFormat record_corpus_format_find(const char *name)
 {
 #define FORMAT(NAME, name) RECORD_##NAME,

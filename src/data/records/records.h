@@ -92,6 +92,8 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
 /* The format of a corpus file that the end of its name tells, that of a compression left out; RECORD_AUTO means none.
  */
 RecordFormat record_corpus_format_of_name(const char *path);
+/* Whether the end of a name tells a format of corpora whose records have fields. */
+bool record_name_has_values(const char *path);
 /* The format of this name in --input-format; RECORD_AUTO means none. */
 RecordFormat record_corpus_format_find(const char *name);
 /* Sets *delimiter to the character between cells that an option names: "," ";" "|" "\t"; "" gives 0. Returns false for
