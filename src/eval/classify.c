@@ -161,17 +161,16 @@ typedef struct Span {
 static double find_span(const TaskInputs *inputs, int32_t s, const float *logits, Span *best)
 {
     const int32_t first = g_array_index(inputs->cu, int32_t, s), n = g_array_index(inputs->cu, int32_t, s + 1) - first;
-    const uint32_t *from = &g_array_index(inputs->begins, uint32_t, first),
-                   *to = &g_array_index(inputs->ends, uint32_t, first);
+    const TokenRange *tokens = &g_array_index(inputs->ranges, TokenRange, first);
     g_autofree double *begins = g_new(double, (gsize)n), *ends = g_new(double, (gsize)n);
     const float *x = logits + 2 * first;
     log_softmax(begins, x, n, 2);
     log_softmax(ends, x + 1, n, 2);
     for (int32_t i = 0; i < n; i++)
-        for (int32_t j = i; to[i] > from[i] && j < MIN(n, i + LONGEST); j++) {
+        for (int32_t j = i; tokens[i].end > tokens[i].begin && j < MIN(n, i + LONGEST); j++) {
             double score = (double)x[2 * i] + (double)x[2 * j + 1];
-            if (to[j] > from[j] && score > best->score)
-                *best = (Span){ score, begins[i] + ends[j], from[i], to[j] };
+            if (tokens[j].end > tokens[j].begin && score > best->score)
+                *best = (Span){ score, begins[i] + ends[j], tokens[i].begin, tokens[j].end };
         }
     return (double)x[0] + (double)x[1];
 }

@@ -5,6 +5,7 @@
 #include "data/objective_test.h"
 #include "data/task_test.h"
 #include "data/tiny_tokenizer.h"
+#include "golden.h"
 
 static char *folder;
 static Tokenizer *tok;
@@ -180,14 +181,14 @@ static void windows_cover_the_text_and_find_the_answer(void)
         int32_t first = at(c.inputs.cu, s), end = at(c.inputs.cu, s + 1);
         g_assert_cmpint(end - first, <=, 32);
         for (int32_t i = first; i < end; i++) {
-            uint32_t from = g_array_index(c.inputs.begins, uint32_t, i), to = g_array_index(c.inputs.ends, uint32_t, i);
-            g_assert_cmpuint(from, <=, covered);
-            covered = MAX(covered, to);
+            const TokenRange *range = &g_array_index(c.inputs.ranges, TokenRange, i);
+            g_assert_cmpuint(range->before, <=, covered);
+            covered = MAX(covered, range->end);
         }
         apply(&c, LABELS_SPAN, s, &example);
         if (example.label > 0) {
-            uint32_t from = g_array_index(c.inputs.begins, uint32_t, first + example.label),
-                     to = g_array_index(c.inputs.ends, uint32_t, first + example.label_end);
+            uint32_t from = g_array_index(c.inputs.ranges, TokenRange, first + example.label).begin,
+                     to = g_array_index(c.inputs.ranges, TokenRange, first + example.label_end).end;
             g_autofree char *said = g_strndup(text + from, to - from);
             g_assert_nonnull(strstr(said, word));
             found++;
@@ -199,6 +200,45 @@ static void windows_cover_the_text_and_find_the_answer(void)
     g_assert_cmpuint(covered, ==, strlen(text));
     g_assert_cmpint(found, >, 0);
     drop(&c);
+}
+
+/* What a tokenizer drops beside an answer is no part of it: a label of the wrong token would teach another answer. */
+static void dropped_characters_move_no_answer(void)
+{
+    static const struct {
+        const char *text, *answer;
+        int start; /* the answer's first character */
+        const char *span;
+    } cases[] = {
+        { "the cafe\\u0301 whale sea", "cafe\\u0301", 4, "cafe\xcc\x81" },
+        { "the cafe\\u0301 whale sea", "whale", 10, "whale" },
+        { "the ship\\u200b whale sea", "ship\\u200b", 4, "ship" },
+        { "the ship\\u200b whale sea", "whale", 10, "whale" },
+        { "ship \\u00ad whale sea", "\\u00ad whale", 5, "whale" },
+        { "the ship whale sea", "ship ", 4, "ship" },
+    };
+    Tokenizer *own = tok;
+    GError *error = NULL;
+    tok = tokenizer_open(GOLDEN "wordpiece/vocab.txt", &error);
+    g_assert_no_error(error);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Case c;
+        Example example;
+        char *settings[] = { (char *)"task.input={q}", (char *)"task.second={t}", (char *)"task.answers=a", NULL };
+        g_autofree char *object =
+            g_strdup_printf("{\"q\": \"who\", \"t\": \"%s\", \"a\": [{\"text\": \"%s\", \"answer_start\": %d}]}",
+                            cases[i].text, cases[i].answer, cases[i].start);
+        make(&c, object, 64, settings);
+        apply(&c, LABELS_SPAN, 0, &example);
+        uint32_t from = g_array_index(c.inputs.ranges, TokenRange, example.label).begin,
+                 to = g_array_index(c.inputs.ranges, TokenRange, example.label_end).end;
+        g_autofree char *span = g_strndup(c.example.second + from, to - from);
+        g_assert_cmpstr(span, ==, cases[i].span);
+        example_clear(&example);
+        drop(&c);
+    }
+    tokenizer_close(tok);
+    tok = own;
 }
 
 static void choices_are_sequences_of_one_sample(void)
@@ -402,6 +442,7 @@ int main(int argc, char **argv)
     g_test_add_func("/labelled/a_value_is_a_float", a_value_is_a_float);
     g_test_add_func("/labelled/the_first_piece_of_a_word_has_its_tag", the_first_piece_of_a_word_has_its_tag);
     g_test_add_func("/labelled/windows_cover_the_text_and_find_the_answer", windows_cover_the_text_and_find_the_answer);
+    g_test_add_func("/labelled/dropped_characters_move_no_answer", dropped_characters_move_no_answer);
     g_test_add_func("/labelled/choices_are_sequences_of_one_sample", choices_are_sequences_of_one_sample);
     g_test_add_func("/labelled/notes_of_another_classifier_are_refused", notes_of_another_classifier_are_refused);
     g_test_add_func("/labelled/conll_sentences_are_records_of_lists", conll_sentences_are_records_of_lists);

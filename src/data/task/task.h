@@ -7,6 +7,7 @@
 #include "base/options/options.h"
 #include "data/labels.h"
 #include "data/records/records.h"
+#include "data/task/token_ranges.h"
 #include "text/tokenizer.h"
 
 /* ---- what a task is ---- */
@@ -258,8 +259,8 @@ typedef struct TaskInputs {
     GArray *second; /* int32_t: (sequences) index of the token at which the sequence's second text begins; 0 means no
                        second text */
     GArray *words;  /* int32_t: LABELS_TOKENS: index of the first token of each word; -1 for a word that was cut off */
-    GArray *begins, *ends; /* uint32_t: LABELS_SPAN: (tokens) range of bytes of the second text that each token stands
-                              for; both 0 for other tokens */
+    GArray *ranges; /* TokenRange (token_ranges.h): LABELS_SPAN: (tokens) where each token is in the second text; all
+                       0 for other tokens */
 } TaskInputs;
 
 TaskInputs task_inputs_new(void);

@@ -9,51 +9,55 @@ static GArray *new_ids(void)
     return g_array_new(false, false, sizeof(int32_t));
 }
 
-TaskInputs task_inputs_new(void)
+static GArray *new_ranges(void)
 {
-    return (TaskInputs){ new_ids(), new_ids(), new_ids(), new_ids(), new_ids(), new_ids() };
+    return g_array_new(false, false, sizeof(TokenRange));
 }
 
-static GArray **arrays_of(TaskInputs *inputs, GArray **all[6])
+TaskInputs task_inputs_new(void)
+{
+    return (TaskInputs){ new_ids(), new_ids(), new_ids(), new_ids(), new_ranges() };
+}
+
+static GArray **arrays_of(TaskInputs *inputs, GArray **all[5])
 {
     all[0] = &inputs->ids;
     all[1] = &inputs->cu;
     all[2] = &inputs->second;
     all[3] = &inputs->words;
-    all[4] = &inputs->begins;
-    all[5] = &inputs->ends;
+    all[4] = &inputs->ranges;
     return all[0];
 }
 
 void task_inputs_free(TaskInputs *inputs)
 {
-    GArray **all[6];
+    GArray **all[5];
     arrays_of(inputs, all);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 5; i++)
         g_clear_pointer(all[i], g_array_unref);
 }
 
 static void clear(TaskInputs *inputs)
 {
-    GArray **all[6];
+    GArray **all[5];
     const int32_t zero = 0;
     arrays_of(inputs, all);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 5; i++)
         g_array_set_size(*all[i], 0);
     g_array_append_val(inputs->cu, zero);
 }
 
 /* A text as token ids. */
 typedef struct Encoded {
-    GArray *ids, *ends; /* int32_t, uint32_t: end of each token in the text; NULL means not wanted */
-    guint first, n;     /* the tokens used: first, …, first + n - 1 */
+    GArray *ids, *ranges; /* int32_t, TokenRange; NULL means not wanted */
+    guint first, n;       /* the tokens used: first, …, first + n - 1 */
 } Encoded;
 
-static bool encode_input(const TaskEncoder *encoder, const char *text, bool ends, Encoded *out, GError **error)
+static bool encode_input(const TaskEncoder *encoder, const char *text, bool ranges, Encoded *out, GError **error)
 {
-    *out = (Encoded){ .ids = new_ids(), .ends = ends ? new_ids() : NULL };
-    bool good = ends ? tokenizer_encode_ends(encoder->tok, text, strlen(text), true, out->ids, out->ends, error)
-                     : tokenizer_encode(encoder->tok, text, strlen(text), true, out->ids, error);
+    *out = (Encoded){ .ids = new_ids(), .ranges = ranges ? new_ranges() : NULL };
+    bool good = ranges ? token_ranges_encode(encoder->tok, text, out->ids, out->ranges, error)
+                       : tokenizer_encode(encoder->tok, text, strlen(text), true, out->ids, error);
     out->n = out->ids->len;
     return good;
 }
@@ -61,15 +65,14 @@ static bool encode_input(const TaskEncoder *encoder, const char *text, bool ends
 static void encoded_clear(Encoded *text)
 {
     g_clear_pointer(&text->ids, g_array_unref);
-    g_clear_pointer(&text->ends, g_array_unref);
+    g_clear_pointer(&text->ranges, g_array_unref);
 }
 
 static void append_input(TaskInputs *inputs, int32_t id)
 {
-    const uint32_t none = 0;
+    const TokenRange none = { 0 };
     g_array_append_val(inputs->ids, id);
-    g_array_append_val(inputs->begins, none);
-    g_array_append_val(inputs->ends, none);
+    g_array_append_val(inputs->ranges, none);
 }
 
 static void append_frame(TaskInputs *inputs, const FrameTokens *tokens)
@@ -82,11 +85,9 @@ static void append_encoded(TaskInputs *inputs, const Encoded *text)
 {
     for (guint i = text->first; i < text->first + text->n; i++) {
         append_input(inputs, g_array_index(text->ids, int32_t, i));
-        if (text->ends == NULL)
-            continue;
-        uint32_t *begin = &g_array_index(inputs->begins, uint32_t, inputs->ids->len - 1);
-        *begin = i > 0 ? g_array_index(text->ends, uint32_t, i - 1) : 0;
-        g_array_index(inputs->ends, uint32_t, inputs->ids->len - 1) = g_array_index(text->ends, uint32_t, i);
+        if (text->ranges)
+            g_array_index(inputs->ranges, TokenRange, inputs->ids->len - 1) =
+                g_array_index(text->ranges, TokenRange, i);
     }
 }
 

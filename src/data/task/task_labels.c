@@ -29,13 +29,12 @@ static void find_span(const TaskExample *example, const TaskInputs *inputs, int3
     int64_t from = g_array_index(example->starts, int64_t, 0), to = from + (int64_t)strlen(example->targets->pdata[0]);
     int32_t begin = -1, last = -1;
     for (int32_t i = first; i < end; i++) {
-        int64_t token_from = g_array_index(inputs->begins, uint32_t, i),
-                token_to = g_array_index(inputs->ends, uint32_t, i);
-        if (token_to <= token_from)
+        const TokenRange *token = &g_array_index(inputs->ranges, TokenRange, i);
+        if (token->end <= token->begin)
             continue;
-        if (begin < 0 && token_from <= from && from < token_to)
+        if (begin < 0 && token->before <= from && from < token->end)
             begin = i - first;
-        if (token_from < to && to <= token_to)
+        if (token->begin < to && to <= token->after)
             last = i - first;
     }
     if (begin < 0 || last < begin)
