@@ -14,9 +14,9 @@ static const char about[] =
     "Says of each run whether it is alive, stalled, lost (its processes were killed), stopped (with a checkpoint),\n"
     "failed or ended, what it is doing, its last loss and its last save. A folder stands for the runs below it, such "
     "as\n"
-    "those of a sweep. The exit status is not 0 if a run is stalled, lost or failed, or if a path has no run, so that "
-    "a\n"
-    "script may raise an alarm.\n"
+    "those of a sweep. The exit status is not 0 if a run is stalled, lost or failed, if its last checkpoint is "
+    "missing,\n"
+    "or if a path has no run, so that a script may raise an alarm.\n"
     "\n"
     "  loam status runs/*\n";
 static char *silent, *stalled;
@@ -35,7 +35,8 @@ static bool read_time(const char *option, const char *text, double *seconds, GEr
 
 static bool needs_help(const RunStatus *status)
 {
-    return status->state == RUN_STALLED || status->state == RUN_LOST || status->state == RUN_FAILED;
+    return status->state == RUN_STALLED || status->state == RUN_LOST || status->state == RUN_FAILED ||
+           status->lost >= 0;
 }
 
 static bool print_status_json(const RunStatus *status, const char *dir, GError **error)
@@ -44,6 +45,8 @@ static bool print_status_json(const RunStatus *status, const char *dir, GError *
         json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
                   "place", status->place, "places", status->places, "event", status->event, "step",
                   (json_int_t)status->step, "saved", (json_int_t)status->saved);
+    if (object && status->lost >= 0)
+        json_object_set_new(object, "missing", json_integer(status->lost));
     const struct {
         const char *name;
         double value;
@@ -58,13 +61,14 @@ static bool print_status_json(const RunStatus *status, const char *dir, GError *
     return print_json_line(object, error);
 }
 
-/* Prints the status of a run. *bad grows by 1 if it needs help. */
-static bool print_status(const char *dir, double silent_s, double stalled_s, int *bad, GError **error)
+/* Prints the status of a run. *bad grows by 1 if it needs help, *gone if its last checkpoint is missing. */
+static bool print_status(const char *dir, double silent_s, double stalled_s, int *bad, int *gone, GError **error)
 {
     RunStatus status;
     run_status_read(&status, dir, silent_s, stalled_s);
     g_autofree char *text = run_status_describe(&status, dir);
     *bad += needs_help(&status);
+    *gone += status.lost >= 0;
     const bool printed = !as_json || print_status_json(&status, dir, error);
     if (!as_json)
         fputs(text, stdout);
@@ -104,7 +108,7 @@ bool verb_status(int argc, char **argv, GError **error)
     };
     double silent_s = RUN_SILENT_S, stalled_s = RUN_STALLED_S;
     g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
-    int bad = 0, worst = 1;
+    int bad = 0, gone = 0, worst = 1;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_time("--silent", silent, &silent_s, error) ||
         !read_time("--stalled", stalled, &stalled_s, error))
         return false;
@@ -112,10 +116,11 @@ bool verb_status(int argc, char **argv, GError **error)
     if (none < 0)
         return false;
     for (guint i = 0; i < dirs->len; i++)
-        if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, error))
+        if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, &gone, error))
             return false;
-    g_autofree char *runs = bad > 0 ? g_strdup_printf("%d of %u runs %s stalled, lost or failed", bad, dirs->len,
-                                                      bad == 1 ? "is" : "are")
+    g_autofree char *runs = bad > 0 ? g_strdup_printf("%d of %u runs %s %s", bad, dirs->len, bad == 1 ? "is" : "are",
+                                                      gone == 0 ? "stalled, lost or failed"
+                                                                : "stalled, lost or failed, or without its checkpoint")
                                     : g_strdup(""),
                     *paths = none > 0 ? g_strdup_printf("%s%d of %d paths %s no run", bad > 0 ? ", " : "", none,
                                                         argc - 1, none == 1 ? "is" : "are")

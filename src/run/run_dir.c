@@ -6,6 +6,7 @@
 #include "base/options/options.h"
 #include "base/text.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/metric_lines.h"
 
 #include <glib/gstdio.h>
 #include <inttypes.h>
@@ -45,6 +46,19 @@ GArray *run_checkpoints(const char *dir)
     return steps;
 }
 
+/* A folder under the name of another step, as after `mv step-00000200 step-00000900`, counts as damaged: a run that
+ * trusted the name would go back to its state at each start, and remove newer checkpoints as older ones. */
+static bool open_own(const char *folder, int64_t step, RunOpenFn open, void *context, GError **error)
+{
+    TrainState state;
+    if (checkpoint_state(folder, &state, NULL) && state.steps != step) {
+        g_set_error(error, CHECKPOINT_DAMAGED, LOAM_ERROR_USER,
+                    "%s holds the checkpoint of step %" PRId64 ": it was renamed", folder, state.steps);
+        return false;
+    }
+    return open(folder, context, error);
+}
+
 /* Opens the first of the checkpoints that is valid; *step stays -1 if none is. False if one fails with another error
  * than damage. */
 static bool open_first(const char *dir, const GArray *steps, RunOpenFn open, void *context, GPtrArray *damages,
@@ -53,7 +67,7 @@ static bool open_first(const char *dir, const GArray *steps, RunOpenFn open, voi
     for (guint i = 0; i < steps->len && *step < 0; i++) {
         g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
         GError *problem = NULL;
-        if (open(folder, context, &problem)) {
+        if (open_own(folder, g_array_index(steps, int64_t, i), open, context, &problem)) {
             *step = g_array_index(steps, int64_t, i);
         } else if (problem->domain != CHECKPOINT_DAMAGED) {
             g_propagate_error(error, problem);
@@ -72,11 +86,60 @@ static bool has_newer(const char *dir, const GArray *steps)
     return there->len > 0 && (steps->len == 0 || g_array_index(there, int64_t, 0) > g_array_index(steps, int64_t, 0));
 }
 
+/* The step that the link checkpoints/NAME names, whether its folder exists or not; -1 means that there is no link. */
+static int64_t step_of_link(const char *dir, const char *name)
+{
+    g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL), *target = g_file_read_link(link, NULL);
+    const bool named = target && g_str_has_prefix(target, "step-") && g_ascii_isdigit(target[5]);
+    return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
+}
+
+int64_t run_recorded_save(const char *dir)
+{
+    MetricReader reader;
+    int64_t step = MAX(step_of_link(dir, "latest"), step_of_link(dir, "best"));
+    if (step >= 0 || !metric_reader_open(&reader, dir, NULL))
+        return step;
+    while (metric_reader_next(&reader))
+        step = reader.record.kind == METRIC_SAVE ? reader.record.step : step;
+    metric_reader_close(&reader, NULL);
+    return step;
+}
+
+/* Whether the checkpoint that the link "latest" names is missing, and the link still names it: a run that saves
+ * replaces the link and then removes the former checkpoint. */
+static bool has_lost(const char *dir, int64_t latest)
+{
+    g_autofree char *folder = run_checkpoint_path(dir, latest);
+    return latest >= 0 && !g_file_test(folder, G_FILE_TEST_EXISTS) && step_of_link(dir, "latest") == latest;
+}
+
+int64_t run_lost_save(const char *dir)
+{
+    const int64_t latest = step_of_link(dir, "latest");
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    if (latest >= 0 || steps->len > 0)
+        return has_lost(dir, latest) ? latest : -1;
+    const int64_t saved = run_recorded_save(dir);
+    g_autoptr(GArray) now = run_checkpoints(dir);
+    return now->len == 0 ? saved : -1;
+}
+
+/* Warns if the newest checkpoint was lost, and an older one is left. */
+static void note_lost(const char *dir, int64_t step)
+{
+    const int64_t latest = step_of_link(dir, "latest");
+    g_autofree char *folder = run_checkpoint_path(dir, latest);
+    if (step >= 0 && latest > step && has_lost(dir, latest))
+        log_warning("%s is missing; the previous checkpoint is used", folder);
+}
+
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error)
 {
     g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
     g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
     bool again = true;
+    int64_t lost = -1;
     *step = -1;
     if (io_refused(folder, error))
         return false;
@@ -85,13 +148,16 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
         g_ptr_array_set_size(damages, 0);
         if (!open_first(dir, steps, open, context, damages, step, error))
             return false;
-        again = *step < 0 && damages->len > 0 && has_newer(dir, steps);
+        lost = steps->len == 0 && io_exists(dir, "checkpoints") ? run_recorded_save(dir) : -1;
+        again = *step < 0 && has_newer(dir, steps);
     }
-    if (*step < 0 && damages->len)
+    g_autofree char *gone = run_checkpoint_path(dir, lost), *missing = g_strdup_printf("%s is missing", gone);
+    if (*step < 0 && (damages->len || lost >= 0))
         return fail_user(
             error,
             "no checkpoint of %s is valid (%s); to start over, choose another run.dir or move %s/checkpoints away", dir,
-            ((GError *)damages->pdata[0])->message, dir);
+            damages->len ? ((GError *)damages->pdata[0])->message : missing, dir);
+    note_lost(dir, *step);
     for (guint i = 0; i < damages->len; i++)
         log_warning("%s; the previous checkpoint is used", ((GError *)damages->pdata[i])->message);
     return true;
@@ -147,6 +213,9 @@ char *run_find(const char *path, GError **error)
     else if (io_exists(path, "checkpoints") && !run_has_config(path))
         fail_user(error, "%s is no whole run of loam: %s; `loam train CONFIG.yaml %s` writes it again", path,
                   io_exists(path, "config.yaml") ? "its config.yaml is empty" : "it has no config.yaml", word);
+    else if (run_has_config(path) && io_exists(path, "lock"))
+        fail_user(error, "%s is no run of loam: it has no checkpoints; `loam train CONFIG.yaml %s` starts it over",
+                  path, word);
     else
         fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
     return NULL;
@@ -370,9 +439,7 @@ int64_t run_linked(const char *dir, const char *name)
     g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
     if (g_lstat(link, &info) < 0)
         return find_unlinked(dir, name);
-    g_autofree char *target = g_file_read_link(link, NULL);
-    bool named = target && g_str_has_prefix(target, "step-") && g_ascii_isdigit(target[5]);
-    return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
+    return step_of_link(dir, name);
 }
 
 char *run_linked_path(const char *dir, const char *name)
@@ -417,23 +484,33 @@ static bool is_kept(const RunKeep *keep, int64_t step)
     return kept;
 }
 
-/* Whether the checkpoint was the best one when it was saved. */
-static bool was_best(const char *folder, int64_t step)
+/* What a checkpoint says of itself. */
+typedef struct Own {
+    bool best;    /* it was the best one when it was saved */
+    bool renamed; /* its folder has the name of another step */
+} Own;
+
+static Own read_own(const char *folder, int64_t step)
 {
     TrainState state;
-    return checkpoint_state(folder, &state, NULL) && state.best_step == step;
+    const bool read = checkpoint_state(folder, &state, NULL);
+    return (Own){ read && state.best_step == step, read && state.steps != step };
 }
 
 bool run_retain(const char *dir, const RunKeep *keep, GError **error)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    int64_t n_best = 0;
+    int64_t n_best = 0, n_last = 0;
     for (guint i = 0; i < steps->len; i++) {
         int64_t step = g_array_index(steps, int64_t, i);
         g_autofree char *folder = run_checkpoint_path(dir, step);
-        const bool best = n_best < keep->best && was_best(folder, step);
+        const bool kept = is_kept(keep, step);
+        const Own own = !kept || n_last < keep->last || n_best < keep->best ? read_own(folder, step) : (Own){ 0 };
+        if (own.renamed)
+            continue;
+        const bool best = n_best < keep->best && own.best;
         n_best += best;
-        if (i < keep->last || best || is_kept(keep, step))
+        if (n_last++ < keep->last || best || kept)
             continue;
         if (!io_remove_tree(folder, error))
             return false;

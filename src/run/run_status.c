@@ -229,6 +229,7 @@ void run_status_read(RunStatus *status, const char *dir, double silent_s, double
     read_beats(status, dir, now, silent_s, isfinite(step_s) ? fmax(stalled_s, STALLED_STEPS * step_s) : stalled_s);
     settle_state(status);
     status->saved = run_linked(dir, "latest");
+    status->lost = run_lost_save(dir);
     g_autofree char *folder = run_checkpoint_path(dir, status->saved);
     if (status->saved >= 0 && g_stat(folder, &file) == 0)
         status->saved_s = now - (double)file.st_mtime;
@@ -269,7 +270,9 @@ char *run_status_describe(const RunStatus *status, const char *dir)
         append_ago(text, status->logged_s);
         g_string_append_c(text, '\n');
     }
-    if (status->saved >= 0) {
+    if (status->lost >= 0) {
+        g_string_append_printf(text, "  saved step %" PRId64 ", but that checkpoint is missing\n", status->lost);
+    } else if (status->saved >= 0) {
         g_string_append_printf(text, "  saved step %" PRId64, status->saved);
         append_ago(text, status->saved_s);
         g_string_append_c(text, '\n');

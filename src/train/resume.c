@@ -105,8 +105,11 @@ static bool check_others(const Trainer *t, int64_t step, GError **error)
         TrainState other;
         const int64_t at = g_array_index(steps, int64_t, i);
         g_autofree char *folder = run_checkpoint_path(dir, at);
-        if (at != step && checkpoint_state(folder, &other, NULL) && other.run != 0 && t->state.run != 0 &&
-            other.run != t->state.run)
+        if (at == step || !checkpoint_state(folder, &other, NULL))
+            continue;
+        if (at < step && other.steps != at)
+            log_warning("%s is ignored: it holds the checkpoint of step %" PRId64, folder, other.steps);
+        if (other.run != 0 && t->state.run != 0 && other.run != t->state.run)
             return fail_user(error,
                              "%s holds checkpoints of two runs, with other options or other data at their start: those "
                              "of steps %" PRId64 " and %" PRId64 "; move those of one run away",
@@ -165,6 +168,32 @@ static bool follow(Trainer *t, int64_t *step, GError **error)
     }
 }
 
+/* Moves what a former run wrote to a folder whose checkpoints were moved away, such as its curves, into
+ * RUN/before-1 (before-2, …): the run starts over, and would remove it. */
+static bool keep_curves(const char *dir, GError **error)
+{
+    g_autofree const char **files = services_written(false), **folders = services_written(true);
+    const char *const *lists[] = { folders, files };
+    g_autofree char *aside = NULL;
+    bool any = false;
+    for (int n = 1; aside == NULL || g_file_test(aside, G_FILE_TEST_EXISTS); n++) {
+        g_free(aside);
+        aside = g_strdup_printf("%s/before-%d", dir, n);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++)
+        for (const char *const *name = lists[i]; *name; name++) {
+            g_autofree char *from = g_build_filename(dir, *name, NULL), *to = g_build_filename(aside, *name, NULL);
+            if (!g_file_test(from, G_FILE_TEST_EXISTS))
+                continue;
+            if (!io_make_directories(aside, error) || !io_rename(from, to, error))
+                return false;
+            any = true;
+        }
+    if (any)
+        log_warning("%s has no folder checkpoints and starts over; what the run before wrote is in %s", dir, aside);
+    return true;
+}
+
 /* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */
 static bool open_newest(Trainer *t, int64_t *step, GError **error)
 {
@@ -172,7 +201,7 @@ static bool open_newest(Trainer *t, int64_t *step, GError **error)
     if (!run_open_newest(dir, load_trainer, t, step, error))
         return false;
     if (*step < 0)
-        return true;
+        return io_exists(dir, "checkpoints") || keep_curves(dir, error);
     g_autofree char *folder = run_checkpoint_path(dir, *step);
     if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error))
         return false;

@@ -56,6 +56,36 @@ expect 1 'holds checkpoints of two runs, with other options or other data at the
 rm -r "$run/checkpoints/step-00000014"
 expect 0 'step 16/16' "$loam" train "$run" train.length=16
 
+# A run whose checkpoints were lost, with or without the links to them, does not start over by itself.
+lost=$work/lost
+cp -r "$run" "$lost"
+rm -r "$lost/checkpoints"/step-*
+cp "$lost/metrics.jsonl" "$work/curves"
+for links in latest,best none; do
+    expect 1 'saved step 16, but that checkpoint is missing' "$loam" status "$lost"
+    expect 1 "no checkpoint of $lost is valid ($lost/checkpoints/step-00000016 is missing); to start over" \
+        "$loam" train "$lost" train.length=18
+    cmp "$work/curves" "$lost/metrics.jsonl" || fail "its curves were cut: $(cat "$lost/metrics.jsonl")"
+    [ "$links" = none ] || rm "$lost/checkpoints/latest" "$lost/checkpoints/best"
+done
+# It does once they are moved away as advised, and its curves are kept.
+rm -r "$lost/checkpoints"
+expect 1 "it has no checkpoints; \`loam train CONFIG.yaml run.dir=$lost\` starts it over" "$loam" train "$lost"
+expect 0 "what the run before wrote is in $lost/before-1" train run.dir="$lost" train.length=2
+cmp "$work/curves" "$lost/before-1/metrics.jsonl" && [ -d "$lost/before-1/tb" ] || fail "$(ls "$lost/before-1")"
+# A checkpoint under the name of another step is neither trusted nor removed, and one that is missing is told.
+cp -r "$run" "$work/renamed"
+mv "$work/renamed/checkpoints/step-00000016" "$work/renamed/checkpoints/step-00000900"
+expect 0 'step-00000900 holds the checkpoint of step 16: it was renamed; the previous checkpoint is used' \
+    "$loam" train "$work/renamed" train.length=24
+grep -q 'step-00000016 is missing; the previous checkpoint is used' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'going on from .*/step-00000012' "$work/err" || fail "$(cat "$work/err")"
+[ -e "$work/renamed/checkpoints/damaged-step-00000900/state.json" ] && [ -d "$work/renamed/checkpoints/step-00000020" ] ||
+    fail "$(ls "$work/renamed/checkpoints")"
+mv "$work/renamed/checkpoints/step-00000020" "$work/renamed/checkpoints/step-00000003"
+expect 0 'step-00000003 is ignored: it holds the checkpoint of step 20' "$loam" train "$work/renamed" train.length=32
+ls "$work/renamed/checkpoints" | tr '\n' ' ' | grep -q 'step-00000003 step-00000028 step-00000032 $' || fail "$(ls "$work/renamed/checkpoints")"
+
 # A finished cosine run that is made longer: its rate lifts, and a line says so.
 cosine="$loam train $work/config.yaml run.dir=$work/cosine optim.schedule=cosine train.eval_every=0 train.save_every=0"
 $cosine train.length=20 2>"$work/err" || fail "$(cat "$work/err")"

@@ -68,7 +68,7 @@ expect 1 "its config.yaml is empty; \`loam train CONFIG.yaml run.dir=$work/copie
 # A run that starts over with another tokenizer has that one, of another kind too.
 "$loam" tokenizer train --type wordpiece --vocab-size 250 --out "$work/words" "$work/corpus.txt" 2>"$work/err"
 "$loam" prepare --tokenizer "$work/words" --out "$work/other" "$work/corpus.txt" >"$work/out" 2>"$work/err"
-rm -r "$run"/checkpoints/*
+rm -r "$run/checkpoints"
 "$loam" train "$work/config.yaml" run.dir="$run" train.length=3 tokenizer.path="$work/words" data.train="$work/other" data.valid= \
     2>"$work/log" || fail "$(cat "$work/log")"
 cmp "$work/words/vocab.txt" "$run/vocab.txt" || fail "the tokenizer of the run"

@@ -349,7 +349,9 @@ static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer da
     GError *error = NULL;
     Checkpoint checkpoint = whole(f);
     g_autofree char *older = g_build_filename(f->dir, "checkpoints", "step-00000003", NULL);
+    f->state.steps = 3;
     checkpoint_save(older, &checkpoint, &error);
+    f->state.steps = 5;
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         checkpoint_save(f->folder, &checkpoint, &error);
         g_assert_no_error(error);
