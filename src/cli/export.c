@@ -59,8 +59,7 @@ typedef struct Job {
     const char *path, *tokenizer, *base, *out;
     HfForm form;
     bool adapter;        /* --to peft: write only the adapters */
-    ModelConfig options; /* model.architecture, if chooses_architecture */
-    bool chooses_architecture;
+    ModelConfig options; /* model.architecture; -1 means that of the model */
 } Job;
 
 /* Reads model.architecture=NAME, the one option that an export accepts. */
@@ -73,7 +72,7 @@ static bool read_options(Job *job, char **options, int n, GError **error)
                              options[i], usage);
         else if (!option_settings_parse(settings, options[i], error))
             return false;
-    job->chooses_architecture = n > 0;
+    job->options.architecture = -1;
     return options_apply(&model_table, &job->options, settings, error);
 }
 
@@ -86,7 +85,7 @@ static bool export_model(const Job *job, GError **error)
     };
     if (!loaded_model_open(&loaded, &source, error))
         return false;
-    if (job->chooses_architecture)
+    if (job->options.architecture >= 0)
         model_set_architecture(loaded.model, (Architecture)job->options.architecture);
     bool done = job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
                              : hf_export(loaded.model, loaded.tok, job->form, job->out, error);

@@ -149,7 +149,7 @@ static bool open_trained(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
-static bool report_model(Trainer *t, GError **error)
+static void report_model(Trainer *t)
 {
     const int64_t n_params = model_config_params(&t->config.model);
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
@@ -167,20 +167,16 @@ static bool report_model(Trainer *t, GError **error)
     if (t->plan.micro_chosen)
         log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step",
                  t->batch.micro, t->batch.accum, t->batch.accum == 1 ? "" : "es");
-    (void)error;
-    return true;
 }
 
 /* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
-static bool start_decoders(Trainer *t, GError **error)
+static void start_decoders(Trainer *t)
 {
     TokenRoles *roles = model_roles(t->model);
     token_roles_complete(roles, t->tok);
     token_roles_add_eos(roles, tokenizer_eos(t->tok));
     loader_start_decoder(t->train, roles->decoder_start);
     heldout_sets_start_decoder(t->valid, roles->decoder_start);
-    (void)error;
-    return true;
 }
 
 /* Only rank 0 checks the run's folder, because it may already have written files there when other ranks get here. */
@@ -244,11 +240,10 @@ static bool check_disk_room(const Trainer *t, GError **error)
 }
 
 /* Events: what is planned and where the run is trained, for `loam report`, and which options have changed. */
-static bool note_start(Trainer *t, GError **error)
+static void note_start(Trainer *t)
 {
-    (void)error;
     if (trainer_had_ended(t))
-        return true;
+        return;
     const MemoryPlan *memory = &t->memory;
     const int64_t step = t->state.steps;
     g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
@@ -264,7 +259,6 @@ static bool note_start(Trainer *t, GError **error)
     services_start_event(t, what, start);
     for (guint i = 0; i < t->changes->len; i++)
         services_event(t, t->changes->pdata[i]);
-    return true;
 }
 
 /* The counters before the last update, if it had the mean size of all of them. */
@@ -293,9 +287,8 @@ static void note_rate(const Trainer *t)
                  was, state->steps, is, share);
 }
 
-static bool advise(Trainer *t, GError **error)
+static void advise(Trainer *t)
 {
-    (void)error;
     note_rate(t);
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_packed(t->train), length = config_length_steps(config, epoch);
@@ -307,7 +300,6 @@ static bool advise(Trainer *t, GError **error)
     if (t->length.steps > 0)
         mixture_advise(t->train, trainer_run_samples(t));
     report_mixture(t);
-    return true;
 }
 
 static bool save_run(Trainer *t, GError **error)
@@ -377,38 +369,52 @@ static bool split_savers(Trainer *t, GError **error)
            comm_check(t->mesh.world, error);
 }
 
-static bool open_prefetch(Trainer *t, GError **error)
+static void open_prefetch(Trainer *t)
 {
-    (void)error;
     t->prefetch = prefetch_open(t->train, t->plan.micro_most, PREFETCH_DEPTH,
                                 (PrefetchShare){ t->batch.own_samples, t->batch.samples });
-    return true;
 }
 
 /* How a stage of the opening meets the other ranks. */
 typedef enum Meeting {
-    ALONE,     /* not at all, and it cannot fail */
     TOGETHER,  /* at its end: each rank does it alone, then all wait for the last one and fail if one has failed */
     EXCHANGES, /* in it: its function makes collective calls, and fails on all ranks or on none */
 } Meeting;
 
 /* The stages, in the order in which every rank takes them. */
+/* clang-format off */
 static const struct {
     bool (*open)(Trainer *t, GError **error);
     Meeting meeting;
+    void (*alone)(Trainer *t); /* instead of `open`: it cannot fail, and does not meet the other ranks */
 } stages[] = {
-    { check_stop_file, EXCHANGES }, { open_inputs, TOGETHER },          { open_device, EXCHANGES },
-    { open_in_turn, EXCHANGES },    { ranks_alike, EXCHANGES },         { open_trained, TOGETHER },
-    { report_model, ALONE },        { trainer_resume, TOGETHER }, /* rank 0 tells the others which checkpoint it loads
-                                                                   */
-    { start_decoders, ALONE },      { plan_steps, TOGETHER },           { open_refusing_services, EXCHANGES },
-    { save_run, TOGETHER },         { split_savers, EXCHANGES },        { advise, ALONE },
-    { open_prefetch, ALONE },       { open_other_services, EXCHANGES }, { note_start, ALONE },
+    { check_stop_file, EXCHANGES, NULL },
+    { open_inputs, TOGETHER, NULL },
+    { open_device, EXCHANGES, NULL },
+    { open_in_turn, EXCHANGES, NULL },
+    { ranks_alike, EXCHANGES, NULL },
+    { open_trained, TOGETHER, NULL },
+    { .alone = report_model },
+    { trainer_resume, TOGETHER, NULL }, /* rank 0 tells the others which checkpoint it loads */
+    { .alone = start_decoders },
+    { plan_steps, TOGETHER, NULL },
+    { open_refusing_services, EXCHANGES, NULL },
+    { save_run, TOGETHER, NULL },
+    { split_savers, EXCHANGES, NULL },
+    { .alone = advise },
+    { .alone = open_prefetch },
+    { open_other_services, EXCHANGES, NULL },
+    { .alone = note_start },
 };
+/* clang-format on */
 
 bool trainer_open(Trainer *t, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
+        if (stages[i].alone) {
+            stages[i].alone(t);
+            continue;
+        }
         const bool done = stages[i].open(t, error);
         if (stages[i].meeting == TOGETHER ? !ranks_end_together(t, done, error) : !done)
             return false;

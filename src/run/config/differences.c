@@ -12,15 +12,6 @@ static void free_difference(void *memory)
     g_free(difference);
 }
 
-/* Whether the default of the option depends on others, which are then those of the run. */
-static bool is_of_recipe(const char *name)
-{
-    for (const char *const *option = recipe_options; *option; option++)
-        if (strcmp(*option, name) == 0)
-            return true;
-    return false;
-}
-
 /* The settings of a run without those that have a default in recipe.h; and what these would be. */
 static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **error)
 {
@@ -28,7 +19,7 @@ static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **err
     options_set_defaults(config_options(), defaults);
     for (guint i = 0; i < saved->len; i++) {
         const OptionSetting *setting = saved->pdata[i];
-        if (!is_of_recipe(setting->name) || strcmp(setting->name, "optim.name") == 0)
+        if (!g_strv_contains(recipe_options, setting->name) || strcmp(setting->name, "optim.name") == 0)
             option_settings_add(said, setting->name, setting->value ? setting->value : "", setting->origin);
     }
     return options_apply(config_options(), defaults, said, error) && layers_apply_recipe(defaults, said, error);
@@ -65,7 +56,7 @@ GPtrArray *config_differences(const char *path, GError **error)
     for (int g = 0; g < table->n_groups; g++)
         for (int i = 0; i < table->groups[g].n_rows; i++) {
             const OptionRow *row = &table->groups[g].rows[i];
-            compare_option(row, &config, is_of_recipe(row->name) ? &recipe : &plain, differences);
+            compare_option(row, &config, g_strv_contains(recipe_options, row->name) ? &recipe : &plain, differences);
         }
     return differences;
 }

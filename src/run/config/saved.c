@@ -130,35 +130,14 @@ static bool compare_record(const RunRecord *record, const Config *config, GPtrAr
 }
 
 /* The options that optim.on_change protects against changes when a run is resumed. */
+/* clang-format off */
 static const char *const schedule_options[] = {
-    "optim.lr",
-    "optim.min_lr",
-    "optim.init_lr",
-    "optim.schedule",
-    "optim.warmup",
-    "optim.decay_until",
-    "optim.decay_length",
-    "optim.decay_curve",
-    "optim.cycle",
-    "optim.cycle_growth",
-    "optim.cycle_shrink",
-    "optim.power",
-    "optim.weight_decay",
-    "optim.weight_decay_ramp",
-    "optim.weight_decay_start",
-    "optim.plateau_factor",
-    "optim.plateau_patience",
-    "optim.muon_scale",
-    "optim.matrix_lr",
+    "optim.lr", "optim.min_lr", "optim.init_lr", "optim.schedule", "optim.warmup", "optim.decay_until",
+    "optim.decay_length", "optim.decay_curve", "optim.cycle", "optim.cycle_growth", "optim.cycle_shrink",
+    "optim.power", "optim.weight_decay", "optim.weight_decay_ramp", "optim.weight_decay_start",
+    "optim.plateau_factor", "optim.plateau_patience", "optim.muon_scale", "optim.matrix_lr", NULL,
 };
-
-static bool is_of_schedule(const char *name)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(schedule_options); i++)
-        if (strcmp(schedule_options[i], name) == 0)
-            return true;
-    return false;
-}
+/* clang-format on */
 
 /* An option that differs from its saved value: optim.on_change=keep restores the saved value and logs this; refuse
  * makes it an error. */
@@ -182,7 +161,7 @@ static bool settle_by_config(Config *config, GError **error)
     if (!run_has_config(config->run.dir))
         return true;
     bool settled = config_load(&saved, path, NULL, 0, error);
-    for (size_t i = 0; settled && i < G_N_ELEMENTS(schedule_options); i++) {
+    for (size_t i = 0; settled && schedule_options[i]; i++) {
         const OptionRow *row = options_find(config_options(), schedule_options[i]);
         g_autofree char *was = shown(&saved, row), *is = shown(config, row);
         settled = strcmp(was, is) == 0 || settle_option(config, row, was, is, error);
@@ -195,7 +174,8 @@ static bool settle_by_record(Config *config, const RunRecord *record, GError **e
     g_autoptr(GPtrArray) all = config_record_changes(config, record->options, record->folder, error);
     for (guint i = 0; all && i < all->len; i++) {
         const ConfigChange *change = all->pdata[i];
-        if (is_of_schedule(change->row->name) && !settle_option(config, change->row, change->was, change->is, error))
+        if (g_strv_contains(schedule_options, change->row->name) &&
+            !settle_option(config, change->row, change->was, change->is, error))
             return false;
     }
     return all != NULL;
