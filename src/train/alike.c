@@ -51,15 +51,12 @@ typedef struct Who {
 
 /* Options that may differ between ranks: what hosts may name differently, if it is the same thing. */
 static const char *const own_options[] = {
-    "run.dir", "tokenizer.path", "data.train", "data.valid", "train.device", "train.threads",
+    "run.dir", "tokenizer.path", "data.train", "data.valid", "train.device", "train.threads", NULL,
 };
 
 static bool is_rank_option(const OptionRow *row)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(own_options); i++)
-        if (strcmp(row->name, own_options[i]) == 0)
-            return true;
-    return false;
+    return g_strv_contains(own_options, row->name);
 }
 
 /* A hash of a dataset or a mixture of datasets, with the share of each. */

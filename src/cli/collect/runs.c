@@ -101,15 +101,10 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
  * the run directory or the task. */
 static bool says_nothing(const CollectedRun *run, const char *option)
 {
-    static const char *const never[] = { "run.dir", "run.seed", "train.threads" };
-    static const char *const of_task[] = { "data.train", "data.valid" };
-    for (size_t i = 0; i < G_N_ELEMENTS(never); i++)
-        if (strcmp(option, never[i]) == 0)
-            return true;
-    for (size_t i = 0; *run->task && i < G_N_ELEMENTS(of_task); i++)
-        if (strcmp(option, of_task[i]) == 0)
-            return true;
-    return g_str_has_prefix(option, "task.");
+    static const char *const never[] = { "run.dir", "run.seed", "train.threads", NULL };
+    static const char *const of_task[] = { "data.train", "data.valid", NULL };
+    return g_strv_contains(never, option) || (*run->task && g_strv_contains(of_task, option)) ||
+           g_str_has_prefix(option, "task.");
 }
 
 /* Whether an option distinguishes rows: two runs of the same task with the same train.init differ in it. If it differs

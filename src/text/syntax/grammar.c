@@ -136,10 +136,7 @@ const Grammar *grammars_at(const Grammars *grammars, int i)
 
 static bool has_ending(const Grammar *grammar, const char *ending)
 {
-    for (char **own = grammar->endings; *own; own++)
-        if (strcmp(*own, ending) == 0)
-            return true;
-    return false;
+    return g_strv_contains((const char *const *)grammar->endings, ending);
 }
 
 static bool has_name(const Grammar *grammar, const char *name)
