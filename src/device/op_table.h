@@ -25,10 +25,13 @@ struct OpTable {
     void (*copy_from)(Device *dev, void *to, const void *from, size_t bytes);
     void (*follow)(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
-#define OP(name, parameters, arguments, operands, rules, flops) void(*name) parameters;
-#include "device/op_list.inc"
-#undef OP
+#define OP_KERNEL(name) Op_##name *name;
+    OPERATIONS(OP_KERNEL)
 };
+
+/* OP_name: the index of an operation in OPERATIONS. */
+#define OP_INDEX(name) OP_##name,
+enum { OPERATIONS(OP_INDEX) OP_COUNT };
 
 /* The entries for memory, transfers and queues, for a device that computes in memory of the host and has no queue: all
  * entries except `close`, `group` and the operations. */

@@ -91,7 +91,22 @@ typedef struct AdafactorSpec {
     bool decay_by_lr;      /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
 } AdafactorSpec;
 
-/* Declares every operation of op_list.inc: op_gemm(dev, y, a, b, ta, tb, alpha, beta), … */
-#define OP(name, parameters, arguments, operands, rules, flops) void op_##name parameters;
+/* The names of all operations, for what needs no more of op_list.inc than that. */
+/* clang-format off */
+#define OPERATIONS(X)                                                                                                  \
+    X(gemm) X(linear) X(fp8_cast) X(fp8_scale) X(fp8_update) X(fp8_linear)                                             \
+    X(gather) X(scatter_add) X(scatter)                                                                                \
+    X(rmsnorm_fwd) X(sum_rmsnorm_fwd) X(rmsnorm_bwd) X(layernorm_fwd) X(sum_layernorm_fwd) X(layernorm_bwd)            \
+    X(bias_add) X(column_sums) X(add) X(scale) X(dropout_fwd) X(dropout_bwd) X(act_fwd) X(act_bwd)                     \
+    X(relpos_fwd) X(relpos_bwd) X(alibi) X(sinusoid_table) X(rotary_table) X(rotary) X(attn_fwd) X(attn_bwd)           \
+    X(xent) X(xent_part) X(xent_join) X(top) X(sum_rows) X(total_add) X(sumsq) X(fill) X(copy)                         \
+    X(adamw) X(adafactor_moments) X(adafactor_columns) X(adafactor_size) X(adafactor)
+/* clang-format on */
+
+/* Declares every operation of op_list.inc: op_gemm(dev, y, a, b, ta, tb, alpha, beta), …, and its type Op_gemm, which
+ * is the type of its kernels, too. */
+#define OP(name, parameters, arguments, operands, rules, flops)                                                        \
+    typedef void Op_##name parameters;                                                                                 \
+    Op_##name op_##name;
 #include "device/op_list.inc"
 #undef OP

@@ -183,11 +183,12 @@ static void far_close(Device *dev)
 }
 
 static const OpTable far_ops = {
-    .close = far_close,
     MEMORY_OF_HOST,
     .group = far_group,
-#define OP(name, parameters, arguments, operands, rules, flops) .name = far_##name,
-#include "device/op_list.inc"
+#define KERNEL(name) .name = far_##name,
+    OPERATIONS(KERNEL)
+#undef KERNEL
+        .close = far_close,
 };
 
 Device *far_open(Precision precision, char *why)

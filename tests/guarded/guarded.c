@@ -388,7 +388,6 @@ static void guarded_close(Device *dev)
 }
 
 static const OpTable guarded_ops = {
-    .close = guarded_close,
     .alloc = guarded_alloc,
     .free = guarded_free,
     .upload = guarded_upload,
@@ -400,8 +399,10 @@ static const OpTable guarded_ops = {
     .repeat = host_repeat,
     .forget = host_forget,
     QUEUE_OF_HOST,
-#define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
-#include "device/op_list.inc"
+#define KERNEL(name) .name = guarded_##name,
+    OPERATIONS(KERNEL)
+#undef KERNEL
+        .close = guarded_close,
 };
 
 Device *__wrap_device_open_cpu(int threads, Precision precision);

@@ -106,11 +106,12 @@ static void close_nothing(Device *dev)
 }
 
 static const OpTable mixed_ops = {
-    .close = close_nothing,
     MEMORY_OF_HOST,
     .group = host_group,
-#define OP(name, parameters, arguments, operands, rules, flops) .name = mixed_##name,
-#include "device/op_list.inc"
+#define KERNEL(name) .name = mixed_##name,
+    OPERATIONS(KERNEL)
+#undef KERNEL
+        .close = close_nothing,
 };
 
 Device *device_open_mixed(Precision precision)

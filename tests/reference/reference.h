@@ -35,6 +35,5 @@ static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
 
-#define OP(name, parameters, arguments, operands, rules, flops) void reference_##name parameters;
-#include "device/op_list.inc"
-#undef OP
+#define DECLARE_REFERENCE(name) Op_##name reference_##name;
+OPERATIONS(DECLARE_REFERENCE)

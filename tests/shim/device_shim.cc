@@ -146,9 +146,8 @@ static OpTable table_of(void)
     table.host_free = host_free;
     table.copy_to = table.copy_from = host_copy;
     table.follow = host_follow;
-#define OP(name, parameters, arguments, operands, rules, flops) table.name = shim_##name;
-#include "device/op_list.inc"
-#undef OP
+#define KERNEL(name) table.name = shim_##name;
+    OPERATIONS(KERNEL)
     return table;
 }
 

@@ -10,22 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OP_name: the index of an operation in op_list.inc. */
-enum {
-#define OP(name, parameters, arguments, operands, rules, flops) OP_##name,
-#include "device/op_list.inc"
-#undef OP
-    OPS
-};
-
 typedef struct Null {
     size_t memory;
     bool grouped; /* a group is open */
     struct {
         int calls;
         size_t scratch;
-    } waiting[OPS]; /* per operation: the calls of the group that one launch would execute, and what they need together
-                     */
+    } waiting[OP_COUNT]; /* per operation: the calls of the group that one launch would execute, and what they need in
+                            all */
 } Null;
 
 static void null_close(Device *dev)
@@ -102,7 +94,6 @@ static void null_download(Device *dev, void *to, const void *from, size_t bytes)
 }
 
 static const OpTable null_ops = {
-    .close = null_close,
     .alloc = null_alloc,
     .free = null_free,
     .upload = null_upload,
@@ -118,8 +109,10 @@ static const OpTable null_ops = {
     .repeat = host_repeat,
     .forget = host_forget,
     .follow = host_follow,
-#define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
-#include "device/op_list.inc"
+#define KERNEL(name) .name = null_##name,
+    OPERATIONS(KERNEL)
+#undef KERNEL
+        .close = null_close,
 };
 
 Device *device_open_null(void)

@@ -17,9 +17,8 @@
  * kernel of op_gemm is in cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
 
-#define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
-#include "device/op_list.inc"
-#undef OP
+#define DECLARE_KERNEL(name) Op_##name KERNEL(name);
+OPERATIONS(DECLARE_KERNEL)
 
 /* Put before a loop whose iterations the compiler may vectorise. Two operands may be the same array, but not views of
  * one array that are shifted against each other. */

@@ -21,9 +21,10 @@ void KERNEL(linear)(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float s
 }
 
 const OpTable cpu_ops = {
-    .close = cpu_close,
     MEMORY_OF_HOST,
     .group = host_group,
-#define OP(name, parameters, arguments, operands, rules, flops) .name = KERNEL(name),
-#include "device/op_list.inc"
+#define KERNEL_ENTRY(name) .name = KERNEL(name),
+    OPERATIONS(KERNEL_ENTRY)
+#undef KERNEL_ENTRY
+        .close = cpu_close,
 };

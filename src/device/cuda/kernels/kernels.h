@@ -1,4 +1,4 @@
-/* kernels.h: the header of device/cuda/kernels for files outside it: declares, for each operation NAME of op_list.inc,
+/* kernels.h: the header of device/cuda/kernels for files outside it: declares, for each operation NAME,
  * the function gpu_NAME, which launches its kernel. */
 #pragma once
 
@@ -9,9 +9,8 @@
 enum { GPU_HEAD_DIM = 256 };
 
 extern "C" {
-#define OP(name, parameters, arguments, operands, rules, flops) void gpu_##name parameters;
-#include "device/op_list.inc"
-#undef OP
+#define DECLARE_KERNEL(name) Op_##name gpu_##name;
+OPERATIONS(DECLARE_KERNEL)
 }
 
 /* What is compared of two results: a sum over all numbers, each mixed with its place, and how many are neither 0 nor

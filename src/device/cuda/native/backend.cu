@@ -192,14 +192,17 @@ static bool native_reached(Device *dev, DeviceEvent event)
 }
 
 /* Each operation for the GPU of its device. */
-#define OP(name, parameters, arguments, operands, rules, flops)                                                        \
-    static void native_##name parameters                                                                               \
-    {                                                                                                                  \
-        gpu_enter(dev, #name);                                                                                         \
-        gpu_##name arguments;                                                                                          \
+template <int op, typename Op, Op *kernel> struct Native;
+template <int op, typename... Arguments, void (*kernel)(Device *, Arguments...)>
+struct Native<op, void(Device *, Arguments...), kernel> {
+    static void run(Device *dev, Arguments... arguments)
+    {
+#define NAME(name) #name,
+        static const char *const names[] = { OPERATIONS(NAME) };
+        gpu_enter(dev, names[op]);
+        kernel(dev, arguments...);
     }
-#include "device/op_list.inc"
-#undef OP
+};
 
 static void native_group(Device *dev, bool open)
 {
@@ -226,9 +229,8 @@ static OpTable native_table(void)
     table.copy_to = native_copy_to;
     table.copy_from = native_copy_from;
     table.follow = native_follow;
-#define OP(name, parameters, arguments, operands, rules, flops) table.name = native_##name;
-#include "device/op_list.inc"
-#undef OP
+#define ENTER_KERNEL(name) table.name = Native<OP_##name, Op_##name, gpu_##name>::run;
+    OPERATIONS(ENTER_KERNEL)
     return table;
 }
 
