@@ -330,6 +330,8 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
     if (!raw && !task_of_model(task, config, loaded, model_path, error))
         return false;
     if (!raw) {
+        if (task->learns && beams > 1)
+            return fail_user(error, "%s has a classifier: --beams is for models that write text", model_path);
         p->task = task;
         if (task->make == NULL && !task_template_fields(task->input, p->fields, error))
             return false;

@@ -98,6 +98,8 @@ echo "ok: a resumed run ends with the same weights"
 
 train pairs task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.second=kale' 'task.label={mark}' train.init=runs/marks
 above pairs.scores 90 accuracy
+expect 0 'examples answered' "$loam" eval runs/pairs --task --out pairs.jsonl
+grep -q '"second":"kale"' pairs.jsonl || fail "no second text: $(head -n 1 pairs.jsonl)"
 echo "ok: pairs, from another run's weights"
 
 train value task.data=scores.jsonl task.valid=20% 'task.input={text}' 'task.value={score}'

@@ -156,4 +156,5 @@ expect 1 '--shots -1 is out of range' "$loam" eval runs/t5 --task --shots -1
 expect 1 '--beams searches for a text' "$loam" eval runs/t5 --task --rank sum --beams 2
 expect 1 'tasks whose answers are texts' "$loam" eval runs/t5 --task humaneval task.valid=x.jsonl --rank sum
 "$loam" train config.yaml run.dir=runs/head model.preset=t5-1.1-small model.classifier=sequence data.target_length=0 task.target= 'task.label={mark}' 2>log || fail "head: $(tail -n 1 log)"
-expect 1 '--rank and --shots are for models that write text' "$loam" eval runs/head --task --rank sum
+expect 1 '--beams, --rank and --shots are for models that write text' "$loam" eval runs/head --task --rank sum
+expect 1 '--beams is for models that write text' "$loam" predict runs/head --beams 2

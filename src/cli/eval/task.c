@@ -54,7 +54,8 @@ static bool write_answer(Run *run, const TaskExample *example, const char *promp
 {
     bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced), *key = answer_key(example);
-    json_t *object = json_pack("{s:s*, s:s, s:s*}", "id", example->id, "input", example->input, "prompt", prompt);
+    json_t *object = json_pack("{s:s*, s:s, s:s*, s:s*}", "id", example->id, "input", example->input, "second",
+                               example->second, "prompt", prompt);
     json_object_update_new(object, task_scores_line(&run->scores, example, text));
     json_object_update_new(object, json_pack("{s:f, s:o*}", "logprob", answer->logprob, "label_logprobs",
                                              ranking_logprobs(run->ranking, answer)));
@@ -321,8 +322,9 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     Run run = { .whole = config, .config = &config->task, .loaded = loaded, .out_path = options->out };
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
-    if (run.task.learns && (options->rank >= 0 || options->shots > 0))
-        return fail_user(error, "%s has a classifier: --rank and --shots are for models that write text", model_path);
+    if (run.task.learns && (options->rank >= 0 || options->shots > 0 || options->beams > 1))
+        return fail_user(error, "%s has a classifier: --beams, --rank and --shots are for models that write text",
+                         model_path);
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
     run.batch = answer_batch_new();
