@@ -123,8 +123,9 @@ char *io_append_again(IoFile *file)
     g_autofree char *name = g_path_get_basename(file->path);
     struct stat own, there;
     if (file->used > 0 || fstat(file->fd, &own) != 0 ||
-        (fstatat(file->folder, name, &there, 0) == 0 ? own.st_dev == there.st_dev && own.st_ino == there.st_ino
-                                                     : errno != ENOENT))
+        (fstatat(file->folder, name, &there, 0) == 0
+             ? !S_ISREG(there.st_mode) || (own.st_dev == there.st_dev && own.st_ino == there.st_ino)
+             : errno != ENOENT))
         return NULL;
     const int fd = openat(file->folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) /* the folder is gone, too */

@@ -100,7 +100,7 @@ LockResult lock_open_file(int file)
 /* The lock of fcntl that keeps others from the file: its type, F_UNLCK if there is none, -1 if that cannot be told. */
 static int type_of_lock(const char *path)
 {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* at a FIFO, open would wait */
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     const int type = file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 ? whole.l_type : -1;
     if (file >= 0)

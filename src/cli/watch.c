@@ -42,14 +42,25 @@ static void append_curve(GString *text, const RunStatus *status)
     g_string_append_printf(text, "  %.4f to %.4f\n", low, high);
 }
 
-/* One line of a run among several: its state, step and loss, with the curve. */
-static void append_status(GString *text, const RunStatus *status, const char *dir)
+static bool is_gone(const char *dir)
 {
-    g_string_append_printf(text, "%s: %s", dir, run_state_names[status->state]);
+    return !g_file_test(dir, G_FILE_TEST_IS_DIR);
+}
+
+/* The state, step and loss of a run, without a line end. */
+static void append_summary(GString *text, const RunStatus *status, const char *dir)
+{
+    g_string_append_printf(text, "%s: %s", dir, is_gone(dir) ? "gone" : run_state_names[status->state]);
     if (status->step >= 0)
         g_string_append_printf(text, "  step %" PRId64, status->step);
     if (isfinite(status->loss))
         g_string_append_printf(text, "  loss %.4f", status->loss);
+}
+
+/* One line of a run among several, with the curve. */
+static void append_status(GString *text, const RunStatus *status, const char *dir)
+{
+    append_summary(text, status, dir);
     if (status->n_losses >= 2)
         append_curve(text, status);
     if (text->str[text->len - 1] != '\n')
@@ -79,14 +90,14 @@ static GPtrArray *wait_for_runs(char *const *paths, int n, GError **error)
 /* Prints a line if the status of the run has changed. *seen is the line that was last printed for it, NULL at first. */
 static void print_changes(const RunStatus *status, const char *dir, char **seen)
 {
-    g_autofree char *line = g_strdup_printf("%s: %s  step %" PRId64 "  loss %.4f", dir, run_state_names[status->state],
-                                            status->step, status->loss);
-    if (g_strcmp0(line, *seen) == 0)
+    g_autoptr(GString) line = g_string_new(NULL);
+    append_summary(line, status, dir);
+    if (g_strcmp0(line->str, *seen) == 0)
         return;
-    puts(line);
+    puts(line->str);
     fflush(stdout);
     g_free(*seen);
-    *seen = g_steal_pointer(&line);
+    *seen = g_strdup(line->str);
 }
 
 /* Reads and shows the status of all runs once; false when all have ended. */
@@ -135,7 +146,10 @@ bool verb_watch(int argc, char **argv, GError **error)
         fputs("\033[2J", stdout);
     while (look_at_runs((char **)dirs->pdata, seen, n, draws) && !ferror(stdout))
         g_usleep((gulong)(every * G_USEC_PER_SEC));
-    for (int i = 0; i < n; i++)
+    const char *gone = NULL;
+    for (int i = 0; i < n; i++) {
         g_free(seen[i]);
-    return true;
+        gone = is_gone(dirs->pdata[i]) ? dirs->pdata[i] : gone;
+    }
+    return gone == NULL || fail_user(error, "%s is gone: it was renamed or deleted while it was watched", gone);
 }

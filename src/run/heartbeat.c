@@ -1,6 +1,6 @@
 #include "run/heartbeat.h"
 
-#include "base/file.h"
+#include "base/regular.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ bool heartbeat_read(const char *dir, int rank, Heartbeat *beat)
     g_autofree char *path = heartbeat_path(dir, rank);
     for (int i = 0; i < READS; i++) {
         size_t bytes;
-        g_autofree char *text = io_read_file(path, HEARTBEAT_BYTES, &bytes, NULL);
+        g_autofree char *text = regular_read(path, HEARTBEAT_BYTES, &bytes, NULL);
         if (text == NULL)
             return false;
         json_t *root = json_loadb(text, bytes, 0, NULL);
@@ -118,7 +118,7 @@ void heartbeat_write(int folder, const char *name, Heartbeat *beat)
     memset(line + n, ' ', sizeof line - (size_t)n);
     line[HEARTBEAT_BYTES - 1] = '\n';
     /* The file is opened for each write, because closing it sends the data to the server of a network file system. */
-    int file = openat(folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int file = openat(folder, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0)
         return;
     (void)!pwrite(file, line, HEARTBEAT_BYTES, 0);

@@ -20,6 +20,7 @@
  *   undo         the reversal is decided
  *   best, latest the names of the checkpoints that the links of the run named
  *   checkpoints/ those of later steps
+ *   no-NAME      the run has no folder NAME
  *   mlflow/      what the run had in a store of MLflow
  *   config.yaml
  * and what services_written lists. */
@@ -82,10 +83,13 @@ static bool copy_file(const char *dir, const char *folder, const char *name, GEr
     return io_copy_file(from, copy, error);
 }
 
-/* The copy is empty if the run has no such folder, so that an undo removes what came after. */
+/* If the run has no such folder, a file no-NAME says so, and an undo removes what came after. */
 static bool copy_folder(const char *dir, const char *folder, const char *name, GError **error)
 {
-    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL);
+    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL),
+                    *none = g_strdup_printf("%s/no-%s", folder, name);
+    if (!g_file_test(from, G_FILE_TEST_IS_DIR))
+        return io_write_file(none, "", 0, error);
     return io_make_directories(copy, error) && io_copy_tree(from, copy, error);
 }
 
@@ -202,7 +206,10 @@ static bool move_back(const char *dir, GError **error)
 /* Moves a file or folder back into the run, unless an interrupted reversal has already done so. */
 static bool put_back(const char *dir, const char *name, GError **error)
 {
-    g_autofree char *from = kept(dir, name), *to = g_build_filename(dir, name, NULL);
+    g_autofree char *from = kept(dir, name), *to = g_build_filename(dir, name, NULL),
+                    *none = g_strconcat("no-", name, NULL);
+    if (holds_file(dir, none))
+        return io_remove_tree(to, error);
     if (!holds_file(dir, name))
         return true;
     return (g_file_test(to, G_FILE_TEST_IS_REGULAR) || io_remove_tree(to, error)) && io_rename(from, to, error);

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-static atomic_bool requested, waiting;
+static atomic_bool requested, waiting, hurries;
 
 /* What a request leads to. With several processes nothing is saved if the launcher sends the signal because one of them
  * was lost. */
@@ -32,6 +32,21 @@ static void request(int number)
         log_info("SIG%s: %s", sigabbrev_np(number), promise());
 }
 
+bool stop_hurries(void)
+{
+    return hurries;
+}
+
+/* Handles a second SIGINT, in the thread of watch_signals. Another one, and one outside of the wait for hooks, ends the
+ * program as soon as this has returned. */
+static void end_now(int number)
+{
+    if (waiting && !atomic_exchange(&hurries, true))
+        return;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
  * threads can corrupt the heap. */
 static void *watch_signals(void *argument)
@@ -40,7 +55,7 @@ static void *watch_signals(void *argument)
     int number;
     while (sigwait(awaited, &number) == 0) {
         if (number == SIGINT) {
-            signal(SIGINT, SIG_DFL); /* a shell may start background jobs with SIGINT ignored */
+            signal(SIGINT, end_now); /* a shell may start background jobs with SIGINT ignored */
             sigemptyset(&again);
             sigaddset(&again, SIGINT);
             sigdelset(awaited, SIGINT);

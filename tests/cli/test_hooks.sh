@@ -41,6 +41,13 @@ $train run.dir="$work/waits" hooks.timeout=60s hooks.retries=0 hooks.on_stop='un
 $train run.dir="$work/asked" hooks.timeout=60s hooks.retries=0 hooks.on_stop='kill -TERM $PPID; until grep -q "waiting for hooks" "$LOAM_RUN/log.txt"; do sleep 0.05; done' 2>"$work/log"
 grep -q 'SIGTERM: training has ended, and nothing is left to save; waiting for hooks' "$work/log" && ! grep -q 'after this step' "$work/log" || fail "$(tail -n 3 "$work/log")"
 
+# A second Ctrl-C ends the hook that the run waits for, and the run is at its end.
+status=0
+$train run.dir="$work/hurried" hooks.timeout=60s hooks.retries=2 hooks.on_stop='echo $$ >"$LOAM_RUN/pid"; kill -INT $PPID; until grep -q "again to stop now" "$LOAM_RUN/log.txt"; do sleep 0.05; done; kill -INT $PPID; exec sleep 60' 2>"$work/log" || status=$?
+[ "$status" = 0 ] && ! kill -0 "$(cat "$work/hurried/pid")" 2>/dev/null || fail "status $status: $(tail -n 3 "$work/log")"
+grep -q 'on_stop of step 12 failed once (it was ended, as a second Ctrl-C asked for)' "$work/log" || fail "$(tail -n 3 "$work/log")"
+expect 0 ': ended' "$loam" status "$work/hurried"
+
 # Tried again; and what a stop and an error tell.
 $train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
 [ "$(cat "$work/again/n")" = 2 ] || fail "$(cat "$work/again/hooks.log")"

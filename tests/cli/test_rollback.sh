@@ -8,6 +8,11 @@ losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-
 state() { (cd "$1" && ls -1 checkpoints && readlink checkpoints/latest checkpoints/best && cat checkpoints/*/state.json && ls -1 spikes && losses .); }
 
 $train run.dir="$work/run" 2>"$work/log"
+# A folder that the run does not have is not there after an undo, either.
+ls "$work/run" >"$work/names"
+"$loam" rollback "$work/run" --to 12 2>"$work/log"
+"$loam" rollback "$work/run" --undo 2>"$work/log"
+ls "$work/run" | diff "$work/names" - || fail "other files after an undo"
 mkdir "$work/run/spikes"
 echo '{}' | tee "$work/run/spikes/step-00000003.json" >"$work/run/spikes/step-00000015.json"
 state "$work/run" >"$work/whole"

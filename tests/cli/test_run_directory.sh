@@ -107,6 +107,17 @@ for name in 'comma, and space' $'latin \351'; do
 done
 expect 1 'is not UTF-8' "$loam" train "$work/config.yaml" run.dir="$work/$name/other" train.length=2
 
+# Where a run opens a file there may be no FIFO, at which it would wait.
+cp -r "$work/comma, and space/run" "$work/fifo"
+for name in lock log.txt metrics.jsonl hooks.log train_inner.jsonl config.yaml ranks/0000.json tb/events.out.tfevents.1; do
+    [ ! -e "$work/fifo/$name" ] || mv "$work/fifo/$name" "$work/kept"
+    mkfifo "$work/fifo/$name"
+    expect 1 "$work/fifo/$name is no regular file" timeout 20 "$loam" train "$work/config.yaml" run.dir="$work/fifo" train.length=4
+    timeout 20 "$loam" status "$work/fifo" >"$work/out" 2>"$work/err" || [ $? = 1 ] || fail "status of $name: $(cat "$work/err")"
+    rm "$work/fifo/$name"
+    [ ! -e "$work/kept" ] || mv "$work/kept" "$work/fifo/$name"
+done
+
 # A folder of something else is refused before anything in it is touched.
 "$loam" train "$work/config.yaml" run.dir="$work/made" train.length=2 2>"$work/log"
 "$loam" export "$work/made" --to hf --out "$work/hf-folder" >"$work/out" 2>"$work/err"

@@ -98,6 +98,27 @@ for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
     expect "$status" ": $state" "$loam" status "$work/ended" --silent 1h
 done
 
+# Before the first log line there is no step and no loss to show. A run whose folder went away is told.
+cp -r "$work/run" "$work/begun"
+grep '"kind":"event"' "$work/run/metrics.jsonl" >"$work/begun/metrics.jsonl"
+rm -r "$work/begun/ranks" "$work/begun/lock"
+"$loam" watch "$work/begun" >"$work/watched" 2>&1 || fail "$(cat "$work/watched")"
+[ "$(cat "$work/watched")" = "$work/begun: stopped" ] || fail "$(cat "$work/watched")"
+sleep 60 &
+other=$!
+beat="{\"beat\":9,\"rank\":0,\"ranks\":1,\"host\":\"$(uname -n)\",\"pid\":$other,\"step\":4,\"microbatch\":0,\"phase\":\"save\",\"call\":\"\",\"since\":$(date +%s).0,\"time\":$(date +%s).0,\"stopping\":false,\"ended\":-1,\"last\":9}"
+mkdir "$work/begun/ranks"
+printf '%-511s\n' "$beat" >"$work/begun/ranks/0000.json"
+"$loam" watch "$work/begun" --every 0.05 >"$work/watched" 2>&1 &
+pid=$!
+until_true grep -q ': alive' "$work/watched"
+mv "$work/begun" "$work/elsewhere"
+status=0
+wait "$pid" || status=$?
+kill "$other"
+[ "$status" = 1 ] && grep -qx "$work/begun: gone" "$work/watched" && grep -q 'begun is gone: it was renamed or deleted' "$work/watched" ||
+    fail "status $status: $(cat "$work/watched")"
+
 # A run that does not exist yet is waited for.
 "$loam" watch "$work/later" --every 0.05 >"$work/watched" 2>&1 &
 watcher=$!

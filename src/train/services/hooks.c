@@ -70,7 +70,7 @@ static void call_free(Call *call)
 
 static int open_log(const Hooks *hooks)
 {
-    return openat(hooks->folder, "hooks.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return openat(hooks->folder, "hooks.log", O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
 }
 
 static void note(const Hooks *hooks, const Call *call, const char *text)
@@ -131,11 +131,11 @@ static int start_hook(const Hooks *hooks, const Call *call, const char *mark, in
 }
 
 /* The earlier one of `latest` and the time at which a command of this kind must have ended because the run ends:
- * on_stop has all of hooks.timeout, however long the commands before it took. */
+ * on_stop has all of hooks.timeout, however long the commands before it took. A second Ctrl-C ends them all now. */
 static double end_of(Hooks *hooks, HookKind kind, double latest)
 {
     g_mutex_lock(&hooks->mutex);
-    const double end = hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
+    const double end = stop_hurries() ? 0 : hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
     g_mutex_unlock(&hooks->mutex);
     return end;
 }
@@ -194,7 +194,8 @@ static char *run_once(Hooks *hooks, const Call *call, double latest)
     if (problem)
         return g_strdup_printf("it could not be started: %s", g_strerror(problem));
     if (!in_time)
-        return g_strdup_printf("it took longer than hooks.timeout and was ended");
+        return g_strdup(stop_hurries() ? "it was ended, as a second Ctrl-C asked for"
+                                       : "it took longer than hooks.timeout and was ended");
     if (WIFSIGNALED(status))
         return g_strdup_printf("it was ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
@@ -232,8 +233,9 @@ static void run_call(Hooks *hooks, const Call *call)
                      timeout > 0 && call->kind == HOOK_STOP ? began + timeout : INFINITY; /* end of all its attempts */
     if (began > end_of(hooks, call->kind, INFINITY)) {
         note_problem(hooks,
-                     g_strdup_printf("hooks.%s of step %" PRId64 " is left out: the hooks before it took hooks.timeout",
-                                     names[call->kind], call->step));
+                     g_strdup_printf("hooks.%s of step %" PRId64 " is left out: %s", names[call->kind], call->step,
+                                     stop_hurries() ? "a second Ctrl-C ends the run now"
+                                                    : "the hooks before it took hooks.timeout"));
         return;
     }
     for (int attempt = 1;; attempt++) {
