@@ -64,6 +64,14 @@ static void tables__are_cut_into_cells(void)
     char *const settings[] = { numbered[0], numbered[1], numbered[2], data, NULL };
     g_autofree char *got = read_all(settings);
     g_assert_cmpstr(got, ==, "y=z;2=3");
+    char *const renamed[] = { (char *)"task.header=true",
+                              (char *)"task.columns=c, b, a",
+                              (char *)"task.input={a}",
+                              (char *)"task.target={b}",
+                              data,
+                              NULL };
+    g_autofree char *under = read_all(renamed);
+    g_assert_cmpstr(under, ==, "3=2");
 }
 
 /* A pipe whose name says no format, as <(command) of a shell: with a delimiter it is a table, of which no row is lost.
@@ -243,10 +251,12 @@ static void parallel__lines_go_together(void)
     g_autofree char *a = file_write_text(folder, "x.aa", "one\n\nthree\n"),
                     *b = file_write_text(folder, "x.bb", "1\n2\n");
     g_autofree char *data = g_strdup_printf("task.data=%s,%s", a, b);
-    char *settings[] = { data, (char *)"task.format=parallel", (char *)"task.input=<{aa}>", (char *)"task.target={bb}",
-                         NULL };
+    char *settings[] = { data, (char *)"task.input=<{aa}>", (char *)"task.target={bb}", NULL, NULL };
+    g_autofree char *by_name = read_all(settings);
+    settings[3] = (char *)"task.format=parallel";
     g_autofree char *got = read_all(settings);
     const char *error = strchr(got, '!');
+    g_assert_cmpstr(by_name, ==, got);
     g_assert_true(g_str_has_prefix(got, "<one>=1;<>=2!"));
     g_assert_nonnull(strstr(error, "the files have different numbers of lines: bb ends before aa"));
 }

@@ -54,6 +54,16 @@ RecordFormat record_corpus_format_find(const char *name)
     return RECORD_AUTO;
 }
 
+/* Whether the path is no file, but each of the names between its commas is one. */
+static bool names_several(const char *path)
+{
+    g_auto(GStrv) names = text_list(path);
+    bool several = names[0] && names[1] && !g_file_test(path, G_FILE_TEST_EXISTS);
+    for (char **name = names; several && *name; name++)
+        several = g_file_test(*name, G_FILE_TEST_EXISTS);
+    return several;
+}
+
 /* Fails if the first bytes of a file say that it is not text, or if it cannot be read. */
 static bool check_records_start(const char *path, GError **error)
 {
@@ -65,7 +75,9 @@ static bool check_records_start(const char *path, GError **error)
 
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error)
 {
-    *format = source->format != RECORD_AUTO ? source->format : find_format(source->path, false);
+    *format = source->format != RECORD_AUTO ? source->format
+              : names_several(source->path) ? RECORD_PARALLEL
+                                            : find_format(source->path, false);
     if (source->format == RECORD_AUTO && *format == RECORD_JSON && (!source->rows || *source->rows == '\0'))
         *format = RECORD_JSONL;
     if (*format != RECORD_AUTO)

@@ -62,9 +62,10 @@ typedef struct RecordSource {
     const char *
         rows; /* RECORD_JSON: path of the records, whose "[]" stand for the items of lists: "data[].paragraphs[].qas[]";
                  "[]" means that the whole value is a list of records; "" or NULL means that no path was given */
-    RecordChoice header; /* tables: whether the first line names the columns; RECORD_BY_FORMAT means yes */
-    const char *columns; /* tables without header: names of the columns, "a,b,c"; "" or NULL means that their names are
-                            1, 2, 3, … */
+    RecordChoice header; /* tables: whether the first line names the columns; RECORD_BY_FORMAT means that it does
+                            unless `columns` are given */
+    const char *columns; /* tables: names of the columns, "a,b,c", in place of those of a header; "" or NULL means those
+                            of the header, else 1, 2, 3, … */
     char delimiter; /* tables: the character between cells; 0 means that of the format. With RECORD_AUTO, a file whose
                        name says no format is read like .csv */
     const char *delimiter_option; /* the option that chooses `delimiter`, for messages; NULL means task.delimiter */

@@ -286,14 +286,14 @@ static GStrv names_of_column(const Row *row, bool numbers)
     return g_strv_builder_end(names);
 }
 
-/* Takes the names of the columns from the first row, and reads the next one if that was the header. */
+/* Takes the names of the columns from the first row unless they are given, and reads the next one if that was the
+ * header. */
 static Found name_columns(RecordReader *reader, GError **error)
 {
     const bool header = reader->header;
     if (reader->columns && !header)
         return FOUND_RECORD;
-    g_clear_pointer(&reader->columns, g_strfreev);
-    reader->broken = !reader_set_columns(reader, names_of_column(reader->own, !header), error);
+    reader->broken = !reader->columns && !reader_set_columns(reader, names_of_column(reader->own, !header), error);
     if (reader->broken)
         return FOUND_ERROR;
     reader->header = false;

@@ -29,6 +29,27 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
                         record_format_names[format]);
 }
 
+/* Says that a table's first line was taken for names, of which the templates use none. */
+static void advise_header(const Task *task, const char *path)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    const char *const templates[] = { task->input, task->target, task->second };
+    RecordSource source = task->source;
+    Record record;
+    bool named = source.header != RECORD_BY_FORMAT || *source.columns;
+    source.path = path;
+    for (size_t i = 0; i < G_N_ELEMENTS(templates); i++)
+        if (templates[i])
+            task_template_fields(templates[i], fields, NULL);
+    for (guint i = 0; i < fields->len; i++)
+        named |= !g_ascii_isdigit(*(char *)fields->pdata[i]);
+    RecordReader *reader = named || fields->len == 0 ? NULL : record_reader_open(&source, NULL);
+    if (reader && record_traits(record_reader_format(reader))->delimiter && record_reader_next(reader, &record, NULL))
+        log_warning("%s: the first line is taken for the names of the columns (%s); task.header=false if it is data",
+                    path, record.columns);
+    record_reader_close(reader);
+}
+
 /* Warns that the names of a task's labels do not apply to targets that are made of another field than the task's. */
 static void advise_labels(const Task *task, const TaskConfig *config)
 {
@@ -68,4 +89,5 @@ void task_advise(const Task *task, const TaskConfig *config, const char *path)
     advise_constant(task, config);
     advise_labels(task, config);
     advise_format(task, config, path);
+    advise_header(task, path);
 }

@@ -29,7 +29,7 @@ const OptionRow task_options[] = {
       "tables: the first line names the columns; auto means that it does unless task.columns is set",
       record_choice_names },
     { "task.columns", OPT_LIST, AT(columns), "", 0, 0, OPT_IDENTITY,
-      "names of the columns of a table without a first line of names, separated by commas; empty means 1, 2, 3, …",
+      "names of the columns of a table, separated by commas; with task.header=true in place of those of its first line",
       NULL },
     { "task.delimiter", OPT_STRING, AT(delimiter), "", 0, 0, OPT_IDENTITY,
       "tables: the character between cells: , ; | or \\t; empty means a comma in .csv, a tab in .tsv", NULL },
@@ -280,6 +280,8 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
         task->source.format = (RecordFormat)config->format;
     if (config->header != RECORD_BY_FORMAT)
         task->source.header = (RecordChoice)config->header;
+    if (config->header == RECORD_YES)
+        task->source.columns = ""; /* a file with a header has not the columns of the task's own files */
     if (*config->delimiter && !record_delimiter_find(&task->source.delimiter, config->delimiter))
         return fail_user(error, "task.delimiter=%s: one of , ; | and \\t is wanted", config->delimiter);
     if (config->quotes != RECORD_BY_FORMAT)
