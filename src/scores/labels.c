@@ -20,6 +20,25 @@ typedef struct TwoLabels {
     const char *positive, *negative; /* negative: the other label of the references; NULL if all are positive */
 } TwoLabels;
 
+/* Fails for references of three labels or more, of which `a` and `b` are not the positive one. */
+static bool fail_labels(const ScoreStats *stats, const ScoreInput *in, const char *positive, const char *a,
+                        const char *b, GError **error)
+{
+    const char *name = stats->kind->name;
+    bool more = stats->options->positive != NULL;
+    for (int64_t i = 0; i < in->n; i++)
+        more |= strcmp(in->references[i][0], a) != 0 && strcmp(in->references[i][0], b) != 0;
+    if (more)
+        return fail_user(error,
+                         "the references have three labels or more, such as \"%s\" and \"%s\" beside \"%s\", the "
+                         "positive one (--positive, task.positive); %s takes two",
+                         a, b, positive, name);
+    return fail_user(error,
+                     "no example has the label \"%s\", which %s takes for the positive one of \"%s\" and \"%s\": name "
+                     "it (--positive, task.positive=%s)",
+                     positive, name, a, b, strcmp(a, b) > 0 ? a : b);
+}
+
 static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     const char *given = stats->options->positive;
@@ -33,10 +52,7 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
         else if (labels->negative == NULL)
             labels->negative = label;
         else if (strcmp(label, labels->negative) != 0)
-            return fail_user(error,
-                             "the references have three labels or more, such as \"%s\" and \"%s\" beside \"%s\", the "
-                             "positive one (--positive, task.positive); %s takes two",
-                             labels->negative, label, labels->positive, stats->kind->name);
+            return fail_labels(stats, in, labels->positive, labels->negative, label, error);
     }
     if (!seen)
         log_warning(

@@ -51,6 +51,9 @@ done
 sed 's/scores: .*]/scores: [{ a: b }]/' lists.yaml >maps.yaml
 expect 1 'task.scores: item 1: one value is wanted, not a map' "$loam" train maps.yaml run.dir=runs/refused
 
+refuse 'task.scores=f1: none of the labels bad and good is 1, name the positive one: task.positive=good' $marks task.scores=f1
+[ ! -e runs/refused/task ] || fail "prepared in vain"
+
 # Several labels in a list are refused before anything is made, by line and name.
 printf '%s\n' '{"text": "bari koti", "mark": ["good"]}' '{"text": "mesa loni", "mark": ["good", "bad"]}' >several.jsonl
 refuse 'several.jsonl:2: 2 labels ("good", "bad") in {mark}: a classifier gives a text one label' task.data=several.jsonl 'task.input={text}' 'task.label={mark}'

@@ -149,7 +149,7 @@ expect 1 'no score is called "accurcy"' "$loam" eval runs/a --task task.scores=a
 expect 1 'no score is called "accurcy"' "$loam" train config.yaml run.dir=runs/named task.scores=accurcy
 [ ! -e runs/named/task ] || fail "prepared in vain"
 expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=f1 task.positive=
-grep -q 'f1: the references have three labels or more.*(--positive, task.positive); f1 takes two' err || fail "$(cat err)"
+grep -q 'f1: no example has the label "1", .*: name it (--positive, task.positive=good)' err || fail "$(cat err)"
 expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=pearson
 [ ! -e runs/named/checkpoints ] || fail "trained in vain"
 # A look at a table tells what training on it would.

@@ -142,6 +142,7 @@ static void inputs_that_a_score_cannot_take_are_errors(void)
     expect_score_error("accuracy", "", "", "no examples");
     expect_score_error("accuracy", "\"a\"\n", "[\"a\",\"b\"]\n", "example 1 has 2 references; accuracy takes one");
     expect_score_error("f1", "1\n0\n0\n", "1\n2\n3\n", "three labels or more, such as \"2\" and \"3\"");
+    expect_score_error("f1", "2\n2\n", "3\n2\n", "no example has the label \"1\", which f1 takes for the positive one");
     expect_score_error("multirc", "1\n", "1\n", "needs the group of each example");
     expect_score_error("pearson", "1\n", "1\n", "takes two or more");
     expect_score_error("pearson", "1\n2\n", "1\n\"x\"\n", "the reference of example 2 is \"x\", no number");

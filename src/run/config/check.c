@@ -81,6 +81,18 @@ static bool check_input_room(const Config *config, GError **error)
                      data->target_length, data->input_length);
 }
 
+/* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. */
+static bool check_positive(const Task *task, const char *classes, GError **error)
+{
+    g_auto(GStrv) scores = text_list(task->scores), labels = task->learns ? text_list(classes) : task_label_texts(task);
+    if (task->positive || !g_strv_contains((const char *const *)scores, "f1") || g_strv_length(labels) != 2 ||
+        g_strv_contains((const char *const *)labels, "1"))
+        return true;
+    return fail_user(error,
+                     "task.scores=f1: none of the labels %s and %s is 1, name the positive one: task.positive=%s",
+                     labels[0], labels[1], labels[1]);
+}
+
 static bool check_task(const Config *config, GError **error)
 {
     const TaskConfig *own = &config->task;
@@ -99,7 +111,7 @@ static bool check_task(const Config *config, GError **error)
         return fail_user(
             error, "model.classifier=%s does not fit the task, whose labels are for model.classifier=%s: leave it out",
             label_kind_names[has], label_kind_names[wants]);
-    return task_scores_check(&task, error);
+    return task_scores_check(&task, error) && check_positive(&task, config->model.labels, error);
 }
 
 static bool check_best(const Config *config, GError **error)
