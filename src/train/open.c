@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"
+#include "data/mixture.h"
 #include "data/sources.h"
 #include "model/hf/hf.h"
 #include "plan/disk.h"
@@ -23,6 +24,23 @@
 #define PREFETCH_DEPTH 8
 #define RATE_JUMP      0.02 /* share of the peak by which a changed learning rate is told */
 
+/* Warns of held-out datasets that are trained on. */
+static void advise_heldout(const char *sources, const GPtrArray *sets)
+{
+    Mixture *mixture = mixture_parse(sources, NULL);
+    for (int k = 0; mixture && k < mixture->n; k++)
+        for (guint i = 0; i < sets->len; i++) {
+            const char *prefix = ((const HeldoutSet *)sets->pdata[i])->path_prefix;
+            g_autofree char *trained = g_strconcat(mixture->paths[k], ".idx", NULL),
+                            *held_out = g_strconcat(prefix, ".idx", NULL);
+            if (!io_check_apart(held_out, &trained, 1, NULL))
+                log_warning("data.valid: %s is trained on (data.train), so its loss says little of other text; "
+                            "data.split, or loam prepare --valid, holds some out",
+                            prefix);
+        }
+    g_clear_pointer(&mixture, mixture_free);
+}
+
 /* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
  */
 static bool open_datasets(Trainer *t, GError **error)
@@ -38,6 +56,7 @@ static bool open_datasets(Trainer *t, GError **error)
     if (sources == NULL || !(t->train = loader_open(data, sources, t->tok, seed, false, error)) ||
         !(t->valid = heldout_sets_open(data, t->tok, seed, error)))
         return false;
+    advise_heldout(sources, t->valid);
     if (t->shared)
         *t->shared = (SharedData){ loader_share(t->train), g_ptr_array_ref(t->valid) };
     return true;

@@ -27,7 +27,8 @@ static bool prepare_task_data(Trainer *t, const char *prefix, GError **error)
     if (!task_configure(&task, &config->task, error) || !run_lock(config->run.dir, &t->hold->lock, error) ||
         !remove_dataset(t->task.train, error) || !remove_dataset(t->task.valid, error))
         return false;
-    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
+    TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
+    encoder.of_run = true;
     return task_prepare(&encoder, prefix, error);
 }
 

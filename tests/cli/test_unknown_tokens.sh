@@ -32,6 +32,18 @@ expect 0 'table.tsv: ' "$loam" task prepare --out "$work/table" tokenizer.path="
     task.target='{label}'
 grep -q 'of the tokens are the unknown token' "$work/err" || fail "$(cat "$work/err")"
 
+# A run on a table tells it once for each of its datasets, and that it would be judged by what it learns.
+ln -s "$work/table.tsv" "$work/same.tsv"
+expect 0 'step 1' "$loam" train "$work/config.yaml" run.dir="$work/table-run" data.train= data.valid= data.objective=seq2seq \
+    task.data="$work/table.tsv" task.valid="$work/same.tsv" task.input='{1}' task.target='{2}' task.scores=accuracy train.length='1 steps'
+[ "$(grep -c 'of the tokens are the unknown token' "$work/err")" = 2 ] || fail "not once for each dataset: $(cat "$work/err")"
+grep -q 'warning: task.valid: .*same.tsv is trained on (task.data)' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'table.tsv: the first line is taken for the names of the columns (text, label); task.header=false if it is data' "$work/err" ||
+    fail "$(cat "$work/err")"
+expect 0 "warning: data.valid: $work/strange is trained on (data.train)" "$loam" train "$work/config.yaml" run.dir="$work/judged" \
+    data.train="$work/data,$work/strange" data.valid="own:$work/data-valid,learnt:$work/strange" train.length='1 steps'
+[ "$(grep -c 'is trained on' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+
 # A tokenizer that falls back to bytes knows everything, and says so.
 "$loam" tokenizer train --type unigram --byte-fallback --vocab-size 400 --out "$work/bytes.model" "$work/corpus.txt" 2>"$work/err" || fail "$(cat "$work/err")"
 expect 0 'bytes: 3 documents' "$loam" prepare --tokenizer "$work/bytes.model" --out "$work/bytes" "$work/strange.txt"

@@ -213,6 +213,7 @@ typedef struct TaskEncoder {
                                             data.input_length */
     bool joined;                         /* decoder-only model: input, target and EOS share input_length tokens */
     bool passing;                        /* the datasets are made to be counted only: no message says where they are */
+    bool of_run;                         /* the datasets are opened next, which says what of them is unknown */
     TextFrame frame; /* special tokens around an input and, unless `joined`, around a target; for text-to-text tasks it
                         ends with EOS */
     /* For classifiers: */

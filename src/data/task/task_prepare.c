@@ -121,7 +121,8 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
                                                             : "no example to train on");
     if (!dataset_writer_finish(output->writer, error))
         return false;
-    dataset_report_unknown(&output->writer->meta, file->path);
+    if (!output->encoder->of_run)
+        dataset_report_unknown(&output->writer->meta, file->path);
     report_skipped(output, file, task_reader_skipped(reader));
     task_encoder_report(output->encoder, file->path);
     return true;
@@ -173,6 +174,10 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
     bool good = train.path || fail_user(error, "task.data is not set: a file of labelled data");
     if (good)
         task_advise(encoder->task, encoder->config, train.path);
+    if (good && valid.path && valid.part == TASK_PART_ALL && !io_check_apart(valid.path, &train.path, 1, NULL))
+        log_warning("task.valid: %s is trained on (task.data), so its scores say little of other examples; "
+                    "task.valid=5%% holds some out",
+                    valid.path);
     good = good && io_make_directories(folder, error) &&
            (!valid.path || prepare_file(encoder, &valid, beside, !encoder->passing, error)) &&
            prepare_file(encoder, &train, prefix, false, error);
