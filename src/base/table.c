@@ -1,5 +1,7 @@
 #include "base/table.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,8 @@ Table table_new(int n_cols)
 
 void table_add(Table *table, char *text)
 {
-    g_ptr_array_add(table->cells, text);
+    g_ptr_array_add(table->cells, text_printable(text));
+    g_free(text);
 }
 
 /* Characters of the widest cell of each column; g_free. */

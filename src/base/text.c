@@ -261,7 +261,7 @@ char *text_printable(const char *text)
         const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
         if (c1)
             at++;
-        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+        if (c1 || *at < ' ' || *at == 0x7f)
             g_string_append_printf(out, "\\x%02x", *at);
         else
             g_string_append_c(out, (char)*at);

@@ -41,6 +41,6 @@ char *text_counted(int64_t n, const char *noun); /* 1, "step" -> "1 step"; 2 -> 
 char *text_number(double n);                     /* the shortest decimal number that strtod reads as n: 0.1 -> "0.1" */
 /* A word as a shell reads it in a command that a message recommends: "runs/a" stays, "my run" becomes "'my run'". */
 char *text_shell_word(const char *word);
-/* A message without control characters, which a terminal would obey: those of file names and of files are written as
- * \x1b. Line ends and tabs stay. */
+/* A message, or the name of a file, in one line and without control characters, which a terminal would obey: those of
+ * file names and of files are written as \x1b, line ends as \x0a. */
 char *text_printable(const char *text);

@@ -1,5 +1,6 @@
 /* watch.c: `loam watch`: the status of runs, again and again. */
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "run/run_dir.h"
 #include "run/run_status.h"
@@ -50,7 +51,8 @@ static bool is_gone(const char *dir)
 /* The state, step and loss of a run, without a line end. */
 static void append_summary(GString *text, const RunStatus *status, const char *dir)
 {
-    g_string_append_printf(text, "%s: %s", dir, is_gone(dir) ? "gone" : run_state_names[status->state]);
+    g_autofree char *name = text_printable(dir);
+    g_string_append_printf(text, "%s: %s", name, is_gone(dir) ? "gone" : run_state_names[status->state]);
     if (status->step >= 0)
         g_string_append_printf(text, "  step %" PRId64, status->step);
     if (isfinite(status->loss))

@@ -226,6 +226,19 @@ static int by_run_name(gconstpointer a, gconstpointer b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Whether one of the folders is the one that PATH leads to. */
+static bool has_folder(const GPtrArray *dirs, const char *path)
+{
+    const RunFolder sought = run_folder(path);
+    for (guint i = 0; i < dirs->len; i++) {
+        const RunFolder folder = run_folder(dirs->pdata[i]);
+        if (folder.device == sought.device && folder.inode == sought.inode)
+            return true;
+    }
+    return false;
+}
+
+/* Links directly in the folder that the user named count if they lead to runs that are not found without them. */
 static void find_below(GPtrArray *dirs, const char *path, int deep)
 {
     char *run = run_of(path);
@@ -234,7 +247,7 @@ static void find_below(GPtrArray *dirs, const char *path, int deep)
         return;
     }
     g_autoptr(GDir) folder = deep > 0 ? g_dir_open(path, 0, NULL) : NULL;
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free), links = g_ptr_array_new_with_free_func(g_free);
     const char *name;
     while (folder && (name = g_dir_read_name(folder)))
         if (*name != '.')
@@ -242,8 +255,16 @@ static void find_below(GPtrArray *dirs, const char *path, int deep)
     g_ptr_array_sort(names, by_run_name);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *inner = g_build_filename(path, names->pdata[i], NULL);
-        if (g_file_test(inner, G_FILE_TEST_IS_DIR) && !g_file_test(inner, G_FILE_TEST_IS_SYMLINK))
+        const bool link = g_file_test(inner, G_FILE_TEST_IS_SYMLINK);
+        if (link && deep == MOST_DEEP)
+            g_ptr_array_add(links, g_steal_pointer(&inner));
+        else if (!link && g_file_test(inner, G_FILE_TEST_IS_DIR))
             find_below(dirs, inner, deep - 1);
+    }
+    for (guint i = 0; i < links->len; i++) {
+        char *linked = has_folder(dirs, links->pdata[i]) ? NULL : run_of(links->pdata[i]);
+        if (linked)
+            g_ptr_array_add(dirs, linked);
     }
 }
 

@@ -15,7 +15,7 @@ char *run_of(const char *path);
 /* As run_of, but a path that is no run directory is an error, which says what is missing there. */
 char *run_find(const char *path, GError **error);
 /* Adds the run directory (char *) that PATH names to `dirs`, or else those of all runs in the folders below it, such as
- * the runs of a sweep, sorted by name. */
+ * the runs of a sweep, sorted by name; then those that links directly in PATH lead to. */
 void run_find_below(GPtrArray *dirs, const char *path);
 /* The run directories of all paths, by run_find_below. Fails unless there is a path, and each has a run. */
 GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **error);

@@ -26,17 +26,6 @@ const char *const run_state_names[] = {
 
 /* ---- metrics.jsonl ---- */
 
-/* A copy of the text that is safe to print on a terminal: control characters become spaces. g_free. */
-static char *printable(const char *text)
-{
-    GString *line = g_string_new(NULL);
-    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
-        const gunichar c = g_utf8_get_char(p);
-        g_string_append_unichar(line, g_unichar_iscntrl(c) ? ' ' : c);
-    }
-    return g_string_free(line, FALSE);
-}
-
 static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, double *step_s)
 {
     status->step = step;
@@ -75,7 +64,7 @@ static void take_status_record(RunStatus *status, const MetricRecord *record, do
         status->valid_loss = metric_number(record->json, "loss");
     else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
         g_free(status->event);
-        status->event = printable(what);
+        status->event = text_printable(what);
         status->state = ending_of(record->json, what, status->state);
     }
 }
@@ -251,8 +240,9 @@ static void append_ago(GString *text, double seconds)
 
 char *run_status_describe(const RunStatus *status, const char *dir)
 {
+    g_autofree char *name = text_printable(dir);
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%s: %s\n", dir, run_state_names[status->state]);
+    g_string_append_printf(text, "%s: %s\n", name, run_state_names[status->state]);
     if (status->place)
         g_string_append_printf(text, "  %s\n", status->place);
     g_auto(GStrv) places = g_strsplit(status->places ? status->places : "", "\n", -1);

@@ -170,7 +170,7 @@ static void numbers_read_back(void)
 
 static void control_characters_are_written_out(void)
 {
-    expect(text_printable("a.txt: \x1b[31mred\x7f\r\n\tend"), "a.txt: \\x1b[31mred\\x7f\\x0d\n\tend");
+    expect(text_printable("a.txt: \x1b[31mred\x7f\r\n\tend"), "a.txt: \\x1b[31mred\\x7f\\x0d\\x0a\\x09end");
     expect(text_printable("\xc2\x9b"
                           "2J \xc2\xa0 \xc3\x9b \xff"),
            "\\x9b"

@@ -79,6 +79,16 @@ goes_on config.yaml 2 run.dir=runs/again/other tokenizer.path=other.model || fai
 rm -r runs/again
 echo "ok: one tokenizer at two paths is no difference"
 
+# What cannot be counted is told: an evaluation that the file of a run with a best checkpoint lacks. A name is one line.
+odd=$'runs/odd\n\033[31m'
+cp -r runs/grid/optim.lr=3e-3/seed-2 "$odd"
+for format in text tsv latex markdown; do
+    "$loam" collect "$odd" --by path --format $format >out 2>err && grep -Eq 'odd\\+x0a' out && ! grep -q "$(printf '\033')" out || fail "$format: $(cat -v out err)"
+done
+sed -i '/"kind":"\(valid\|score\)"/d' "$odd/metrics.jsonl"
+expect 1 'is left out: its metrics.jsonl lacks the evaluation of its best checkpoint, step ' "$loam" collect "$odd"
+rm -r "$odd"
+
 # A run counts once, by whatever paths it is given; a copy of it is said; one run has no deviation.
 ln -s grid runs/link
 "$loam" collect runs/grid runs/grid/optim.lr=3e-3/ "$PWD/runs/grid" runs/link/optim.lr=3e-3/seed-1 >again 2>err && cmp table again && [ ! -s err ] ||

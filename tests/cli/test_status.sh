@@ -98,6 +98,19 @@ for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
     expect "$status" ": $state" "$loam" status "$work/ended" --silent 1h
 done
 
+# Links to runs in the folder count, each run once. Control characters of a name do not reach the terminal or break lines.
+odd=$'odd\n\033[31m'
+mkdir "$work/links"
+cp -r "$work/run" "$work/$odd"
+ln -s "$work/$odd" "$work/links/$odd"
+ln -s "$work/$odd" "$work/links/again"
+expect 0 'links/again: stopped' "$loam" status "$work/links"
+[ "$(grep -c ': stopped$' "$work/out")" = 1 ] || fail "$(cat "$work/out")"
+for command in "status" "watch" "compare" "report"; do
+    expect 0 'odd\x0a\x1b[31m' "$loam" $command "$work/$odd"
+    ! grep -q "$(printf '\033')" "$work/out" "$work/err" || fail "$command: $(cat -v "$work/out" "$work/err")"
+done
+
 # Before the first log line there is no step and no loss to show. A run whose folder went away is told.
 cp -r "$work/run" "$work/begun"
 grep '"kind":"event"' "$work/run/metrics.jsonl" >"$work/begun/metrics.jsonl"

@@ -123,7 +123,8 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
     }
     fputs("\tfailed\tuntrained", stdout);
     for (guint r = 0; r < grid->rows->len; r++) {
-        printf("\n%s\t%d", (char *)grid->rows->pdata[r], grid->n_runs[r]);
+        g_autofree char *row = text_printable(grid->rows->pdata[r]);
+        printf("\n%s\t%d", row, grid->n_runs[r]);
         for (guint c = 0; c < grid->columns->len; c++) {
             const GridCell *cell = grid_cell(grid, r, c);
             const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
@@ -157,7 +158,8 @@ static void print_latex(const Grid *grid, const CollectOptions *options)
     }
     puts(marked ? " & \\\\\n\\hline" : " \\\\\n\\hline");
     for (guint r = 0; r < grid->rows->len; r++) {
-        print_latex_text(grid->rows->pdata[r]);
+        g_autofree char *row = text_printable(grid->rows->pdata[r]);
+        print_latex_text(row);
         for (guint c = 0; c < grid->columns->len; c++) {
             g_autofree char *text = cell_text(grid, r, c, options, " \\pm ");
             printf(" & $%s$", text);

@@ -7,7 +7,7 @@
 #include "run/run_dir.h"
 #include "run/run_status.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +85,11 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
         log_warning("%s is left out: %s", dir, problem->message);
         run_free(run);
     } else if (run->result.step < 0) {
-        log_warning("%s has no evaluation yet and is left out", dir);
+        if (best < 0)
+            log_warning("%s has no evaluation yet and is left out", dir);
+        else
+            log_warning("%s is left out: its metrics.jsonl lacks the evaluation of its best checkpoint, step %" PRId64,
+                        dir, best);
         run_free(run);
     } else {
         complete_settings(run->settings);
