@@ -3,6 +3,7 @@
 #include "data/labels.h"
 #include "data/loader.h"
 #include "data/loader_state.h"
+#include "text/piece_start.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -83,6 +84,7 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
     config->sep = tokenizer_encoder_role(tok, ROLE_SEP);
     config->cls = tokenizer_encoder_role(tok, ROLE_CLS);
     config->continues = loader->continues = find_continuations(tok);
+    config->piece_starts = loader->piece_starts = piece_starts(tok);
     return (config->mask >= 0 && config->sep >= 0) ||
            fail_user(
                error,
@@ -378,6 +380,7 @@ void loader_close(Loader *loader)
         g_clear_pointer(&loader->texts[i].side, g_byte_array_unref);
     }
     g_free(loader->continues);
+    g_free(loader->piece_starts);
     epoch_plan_close(loader->plan);
     if (loader->compat)
         loader->compat->close(loader->index);

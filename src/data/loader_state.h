@@ -32,6 +32,7 @@ typedef struct Loader {
     const Objective *objective;
     ObjectiveConfig config; /* after Objective.plan */
     bool *continues;        /* (vocab) the memory of config.continues, freed with the loader; NULL means none */
+    uint8_t *piece_starts;  /* (vocab) that of config.piece_starts */
     EpochPlan *plan;        /* NULL means that every packed sequence holds one sample */
     const CompatKind
         *compat; /* the other program whose order of samples is used; NULL means the order of loam, made of `chunks` */

@@ -2,6 +2,7 @@
 #include "data/objectives/ul2.h"
 
 #include "data/objective_test.h"
+#include "text/piece_start.h"
 
 #include <math.h>
 
@@ -408,6 +409,36 @@ static void mlm_hides_whole_words(void)
     example_clear(&out);
 }
 
+/* A text of 62 tokens that all continue the word before them, every second one within a character. The budget is 9. */
+static void mlm_hides_parts_of_a_text_without_spaces(void)
+{
+    const PieceStart kinds[] = { PIECE_CHAR, PIECE_UNSPACED };
+    int32_t tokens[62];
+    uint8_t starts[V] = { 0 };
+    Example out;
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        ObjectiveConfig config = config_of(64);
+        const Objective *objective = planned("mlm", &config);
+        config.piece_starts = starts;
+        for (int i = 0; i < 62; i++) {
+            tokens[i] = PARTS + i % 20;
+            starts[tokens[i]] = (uint8_t)(i % 2 ? PIECE_INSIDE : kinds[k]);
+        }
+        example_init(&out, &config);
+        for (uint64_t sample = 0; sample < 100; sample++) {
+            int hidden = 0;
+            make(objective, &config, sample, tokens, 62, &out);
+            for (int i = 1; i < 63; i++) {
+                hidden += out.weights[i] > 0;
+                g_assert_true(starts[out.targets[i]] != PIECE_INSIDE || out.weights[i] == out.weights[i - 1]);
+            }
+            g_assert_cmpint(hidden, >=, 6);
+            g_assert_cmpint(hidden, <=, 9);
+        }
+        example_clear(&out);
+    }
+}
+
 /* Single-token words and a budget that always fits: n has p(n) = .5455, .2727, .1818. */
 static void mlm_ngrams_have_the_shares_of_one_over_n(void)
 {
@@ -506,6 +537,7 @@ int main(int argc, char **argv)
     g_test_add_func("/full_lm/predicts_its_first_token_too", full_lm_predicts_its_first_token_too);
     g_test_add_func("/mlm/hides_80_10_10", mlm_hides_80_10_10);
     g_test_add_func("/mlm/hides_whole_words", mlm_hides_whole_words);
+    g_test_add_func("/mlm/hides_parts_of_a_text_without_spaces", mlm_hides_parts_of_a_text_without_spaces);
     g_test_add_func("/mlm/ngrams_have_the_shares_of_one_over_n", mlm_ngrams_have_the_shares_of_one_over_n);
     g_test_add_func("/mlm/sentence_order_swaps_half_of_the_time", mlm_sentence_order_swaps_half_of_the_time);
     g_test_add_func("/objective/lengths_that_leave_no_room_are_refused", lengths_that_leave_no_room_are_refused);

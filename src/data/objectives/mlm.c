@@ -1,6 +1,7 @@
 #include "data/objectives/mlm.h"
 
 #include "base/check.h"
+#include "text/piece_start.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,6 +9,10 @@
 /* Shares of the predicted tokens that stay unchanged or become a random token; the others become [MASK]. */
 #define KEEP_SHARE   0.1
 #define RANDOM_SHARE 0.1
+
+/* A word of more tokens, such as a link or a gene, is hidden in parts of at least so many. */
+#define LONGEST_WORD 16
+#define PART_OF_WORD 3
 
 const char *const sentence_pairs_names[] = {
     [PAIRS_NONE] = "none", [PAIRS_ORDER] = "order", [PAIRS_NEXT] = "next", NULL
@@ -88,9 +93,15 @@ static void choose_mlm(const ObjectiveConfig *config, int64_t n, Choice *choice)
     choice->own = objective_own(&own, sizeof own);
 }
 
+static PieceStart piece_start(const ObjectiveConfig *config, int32_t id)
+{
+    return config->piece_starts ? config->piece_starts[id] : PIECE_CHAR;
+}
+
+/* Whether a piece continues the word before it. */
 static bool continues(const ObjectiveConfig *config, int32_t id)
 {
-    return config->continues && config->continues[id];
+    return config->continues && config->continues[id] && piece_start(config, id) != PIECE_UNSPACED;
 }
 
 /* ---- the text between its special tokens ---- */
@@ -179,22 +190,32 @@ static void build_inputs(const ObjectiveConfig *config, const MlmChoice *choice,
 
 /* ---- masks ---- */
 
-/* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. Returns their
- * number.
- */
-static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *starts, int64_t *ends)
+/* The end of the word that starts at token `at`. */
+static int64_t word_end(const ObjectiveConfig *config, const Example *out, int64_t at)
 {
     const bool whole_word = mlm_settings(config)->whole_word;
+    while (++at < out->n_inputs && whole_word && continues(config, out->inputs[at]))
+        if (mlm_is_special(config, out->inputs[at]))
+            break;
+    return at;
+}
+
+/* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. A word of more than
+ * LONGEST_WORD tokens counts as several, cut between characters: it could be longer than the budget. Returns their
+ * number. */
+static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *starts, int64_t *ends)
+{
     int64_t words = 0;
-    bool inside = false;
-    for (int64_t i = 0; i < out->n_inputs; i++) {
-        int32_t id = out->inputs[i];
-        bool special = mlm_is_special(config, id);
-        if (!special && !(inside && whole_word && continues(config, id)))
-            starts[words++] = i;
-        if (!special)
-            ends[words - 1] = i + 1;
-        inside = !special;
+    for (int64_t i = 0, end; i < out->n_inputs; i = end) {
+        const bool special = mlm_is_special(config, out->inputs[i]);
+        end = special ? i + 1 : word_end(config, out, i);
+        const int64_t most = end - i > LONGEST_WORD ? PART_OF_WORD : end - i;
+        for (int64_t stop; !special && i < end; i = stop) {
+            for (stop = MIN(i + most, end); stop < end && piece_start(config, out->inputs[stop]) == PIECE_INSIDE;)
+                stop++;
+            starts[words] = i;
+            ends[words++] = stop;
+        }
     }
     return words;
 }

@@ -52,8 +52,10 @@ typedef struct ObjectiveConfig {
     int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (T5's <extra_id_0>); number of sentinels */
     bool sentinels_rise;                 /* true: sentinel i has the id first_sentinel + i; false: first_sentinel - i */
     const bool
-        *continues;   /* (vocab) true for a piece that continues a word; NULL means that every piece starts a word */
-    ObjectiveOwn own; /* the objective's settings; `plan` may replace them by values derived from them */
+        *continues; /* (vocab) true for a piece that continues a word; NULL means that every piece starts a word */
+    const uint8_t
+        *piece_starts; /* (vocab) PieceStart (text/piece_start.h) of each piece; NULL means that all are PIECE_CHAR */
+    ObjectiveOwn own;  /* the objective's settings; `plan` may replace them by values derived from them */
 } ObjectiveConfig;
 
 /* The id of sentinel i. */

@@ -1,0 +1,73 @@
+#include "text/piece_start.h"
+
+#include "text/byte_bpe/byte_bpe.h"
+
+#include <string.h>
+
+#define SPACE "\xe2\x96\x81" /* "▁", SentencePiece's space */
+#define INNER "##"           /* of WordPiece: the piece is within a word, whatever its script */
+
+static bool is_unspaced(gunichar c)
+{
+    switch (g_unichar_get_script(c)) {
+    case G_UNICODE_SCRIPT_HAN:
+    case G_UNICODE_SCRIPT_HIRAGANA:
+    case G_UNICODE_SCRIPT_KATAKANA:
+    case G_UNICODE_SCRIPT_BOPOMOFO:
+    case G_UNICODE_SCRIPT_YI:
+    case G_UNICODE_SCRIPT_THAI:
+    case G_UNICODE_SCRIPT_LAO:
+    case G_UNICODE_SCRIPT_KHMER:
+    case G_UNICODE_SCRIPT_MYANMAR:
+    case G_UNICODE_SCRIPT_TIBETAN:
+    case G_UNICODE_SCRIPT_JAVANESE:
+    case G_UNICODE_SCRIPT_BALINESE:
+        return !g_unichar_ismark(c);
+    default:
+        return false;
+    }
+}
+
+/* The start of these bytes, which need not be whole characters. Bytes 0xe3 to 0xe9 begin the characters U+3000 to
+ * U+9FFF, nearly all of them Japanese or Chinese. */
+static PieceStart start_of_bytes(const unsigned char *bytes, size_t n)
+{
+    gunichar c = n > 0 ? g_utf8_get_char_validated((const char *)bytes, (gssize)n) : 0;
+    if (n > 0 && (bytes[0] & 0xc0) == 0x80)
+        return PIECE_INSIDE;
+    if (c == (gunichar)-1 || c == (gunichar)-2)
+        return bytes[0] >= 0xe3 && bytes[0] <= 0xe9 ? PIECE_UNSPACED : PIECE_CHAR;
+    return is_unspaced(c) ? PIECE_UNSPACED : PIECE_CHAR;
+}
+
+/* The byte of a piece "<0xE3>", with which SentencePiece writes a character that has no piece; -1 for other pieces. */
+static int byte_of_piece(const char *piece)
+{
+    bool is_byte = strlen(piece) == 6 && g_str_has_prefix(piece, "<0x") && piece[5] == '>';
+    return is_byte ? (int)g_ascii_strtoull(piece + 3, NULL, 16) : -1;
+}
+
+static PieceStart start_of_piece(const char *piece)
+{
+    const int byte = byte_of_piece(piece);
+    const unsigned char own = (unsigned char)byte;
+    if (g_str_has_prefix(piece, INNER))
+        return PIECE_CHAR;
+    piece += g_str_has_prefix(piece, SPACE) ? strlen(SPACE) : 0;
+    return byte >= 0 ? start_of_bytes(&own, 1) : start_of_bytes((const unsigned char *)piece, strlen(piece));
+}
+
+uint8_t *piece_starts(const Tokenizer *tok)
+{
+    const int size = tokenizer_size(tok);
+    const char *kind = tokenizer_kind(tok);
+    const bool by_bytes = g_str_has_prefix(kind, "byte-bpe") || g_str_has_prefix(kind, "tiktoken");
+    uint8_t *starts = g_new(uint8_t, size);
+    for (int id = 0; id < size; id++) {
+        const char *piece = tokenizer_piece(tok, id);
+        size_t n = 0;
+        g_autofree char *bytes = by_bytes ? byte_bpe_bytes(piece, &n) : NULL;
+        starts[id] = (uint8_t)(bytes ? start_of_bytes((const unsigned char *)bytes, n) : start_of_piece(piece));
+    }
+    return starts;
+}
