@@ -19,6 +19,13 @@ json_t *json_ids(const int32_t *ids, int64_t n)
     return array;
 }
 
+bool json_fail(const json_error_t *reason, GError **error)
+{
+    if (json_error_code(reason) == json_error_null_character)
+        return fail_user(error, "\\u0000, a NUL, is no character of a text; write \\ufffd in its place");
+    return fail_user(error, "not JSON: %s", reason->text);
+}
+
 bool print_json_line(json_t *object, GError **error)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;

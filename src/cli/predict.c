@@ -91,8 +91,8 @@ static json_t *read_object(const char *line, GError **error)
 {
     json_error_t reason;
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &reason);
-    if (object == NULL)
-        fail_user(error, "column %d: not JSON: %s", reason.column, reason.text);
+    if (object == NULL && !json_fail(&reason, error))
+        fail_context(error, "column %d", reason.column);
     else if (!json_is_object(object))
         fail_user(error, "an object with the fields of the task is wanted");
     return json_is_object(object) ? object : NULL;

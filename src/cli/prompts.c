@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/json_line.h"
 #include "base/log.h"
 #include "model/special_tokens/special_tokens.h"
 
@@ -138,7 +139,7 @@ static bool parse_object(const PromptFormat *format, const char *line, Prompt *p
     json_error_t reason;
     json_auto_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &reason);
     if (object == NULL)
-        return fail_user(error, "not JSON: %s", reason.text);
+        return json_fail(&reason, error);
     const json_t *value = json_object_get(object, format->field);
     char *shown = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     prompt->text = json_is_string(value) ? g_strdup(json_string_value(value)) : g_strdup(shown);

@@ -1,5 +1,6 @@
 /* read.c: examples from files of lines: predictions, references and groups, read side by side. */
 #include "base/byte_stream.h"
+#include "base/json_line.h"
 #include "base/text.h"
 #include "data/corpus/corpus.h"
 #include "scores/scores.h"
@@ -86,7 +87,7 @@ static json_t *parse_json(const char *line, size_t bytes, GError **error)
     json_error_t reason;
     json_t *value = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &reason);
     if (value == NULL)
-        fail_user(error, "not JSON: %s", reason.text);
+        json_fail(&reason, error);
     return value;
 }
 

@@ -147,6 +147,8 @@ expect 1 'no such run' "$loam" eval "$work/absent" "data.valid=$work/data-valid"
 expect 1 '"nine" is not a token id' bash -c "echo 5 nine | '$loam' generate --model '$work/run' --ids"
 answer() { bash -c "echo '$1' | '$loam' generate --model '$work/run' ${*:2}"; }
 expect 1 '"7000" is not a token id' answer '5 7000' --ids
+printf '%s\n' '{"a":"ba\u0000ce"}' >"$work/nul.jsonl"
+expect 1 'line 1: \u0000, a NUL, is no character of a text; write \ufffd in its place' bash -c "'$loam' generate --model '$work/run' --jsonl a <'$work/nul.jsonl'"
 expect 1 'line 2: not JSON' answer $'{"a":"bace"}\n{"a"' --jsonl a
 expect 1 'no text and no array of ids in a field "b"' answer '{"a":"bace"}' --jsonl b
 expect 1 'give one of them' answer bace --beams 4 --temperature 1

@@ -53,7 +53,7 @@ static bool read_scored_line(const Scoring *s, const char *line, size_t n, GErro
     json_auto_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, &reason);
     g_array_set_size(s->input, 0);
     g_array_set_size(s->target, 0);
-    return (object || fail_user(error, "not JSON: %s", reason.text)) &&
+    return (object || json_fail(&reason, error)) &&
            prompt_parse_json(&s->format[0], json_object_get(object, "input"), "input", s->input, error) &&
            prompt_parse_json(&s->format[1], json_object_get(object, "target"), "target", s->target, error);
 }

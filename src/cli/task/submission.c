@@ -1,5 +1,6 @@
 #include "cli/task/submission.h"
 
+#include "base/json_line.h"
 #include "base/line.h"
 #include "base/python_text.h"
 #include "base/whole.h"
@@ -238,7 +239,7 @@ static bool read_lines(Writer *w, const char *path, GError **error)
         if (good && line->len == 0)
             break;
         json_auto_t *object = good ? json_loadb(line->str, line->len, JSON_REJECT_DUPLICATES, &reason) : NULL;
-        good = good && (object ? submit_object(w, object, error) : fail_user(error, "not JSON: %s", reason.text));
+        good = good && (object ? submit_object(w, object, error) : json_fail(&reason, error));
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }
     good = good && (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));

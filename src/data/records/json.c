@@ -1,5 +1,6 @@
 /* json.c: a file that is one JSON value, and records within such a value. */
 #include "base/foreign.h"
+#include "base/json_line.h"
 #include "data/records/reader.h"
 
 #define MOST_FILE_BYTES ((size_t)2 << 30) /* largest file that is read as a whole */
@@ -77,8 +78,8 @@ static Found next_value(RecordReader *reader, GError **error)
         return reader_take_root(reader, root, error);
     if (too_long)
         fail_user(error, "%s: a JSON file of more than 2 GiB; write JSON lines", reader->path);
-    else
-        fail_user(error, "%s:%d: column %d: not JSON: %s", reader->path, reason.line, reason.column, reason.text);
+    else if (!json_fail(&reason, error))
+        fail_context(error, "%s:%d: column %d", reader->path, reason.line, reason.column);
     return FOUND_ERROR;
 }
 

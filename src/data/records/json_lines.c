@@ -1,5 +1,6 @@
 /* json_lines.c: JSON lines, of which each is a record. */
 #include "base/foreign.h"
+#include "base/json_line.h"
 #include "data/records/reader.h"
 
 #include <string.h>
@@ -83,8 +84,12 @@ static Found next_values(RecordReader *reader, GError **error)
     json_t *root = parse_line(reader, line, &reason);
     if (root)
         return reader_take_root(reader, root, error);
-    fail_user(error, "%s: column %d: not JSON: %s%s", reader->where->str, reason.column, reason.text,
-              *line == '[' ? "; one list of all records is read with task.format=json task.rows=[]" : "");
+    if (*line == '[')
+        fail_user(error, "not JSON: %s; one list of all records is read with task.format=json task.rows=[]",
+                  reason.text);
+    else
+        json_fail(&reason, error);
+    fail_context(error, "%s: column %d", reader->where->str, reason.column);
     return FOUND_ERROR;
 }
 
