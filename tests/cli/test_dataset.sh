@@ -135,6 +135,12 @@ expect 0 "cut at blank lines into 3 documents" "$loam" prepare --tokenizer "$wor
 "$loam" tokenizer train --kind byte-bpe --vocab-size 300 --out "$work/bpe" "$work/corpus.txt" 2>/dev/null
 expect 0 "x: 1 documents" "$loam" prepare --tokenizer "$work/bpe" --replace --out "$work/x" "$work/novel.txt"
 expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --replace --out "$work/x" "$work/novel.txt"
+cp "$work/novel.txt" "$work/novel.md"
+cp "$work/novel.txt" "$work/NOVEL.TXT"
+expect 0 "warning: --paragraphs: without effect, since no file is .txt" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --replace --out "$work/x" "$work/novel.md"
+for name in "--input-format=text novel.md" "--workers=1 NOVEL.TXT"; do
+    expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --replace --out "$work/x" ${name% *} "$work/${name##* }"
+done
 expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --replace --out "$work/x" "$work/novel.txt"
 expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/nothing"
 expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --replace --out "$work/x" x

@@ -344,6 +344,9 @@ static void print_texts(const PrepareStats *stats, const PrepareOptions *options
         printf(".txt files: %s, cut at blank lines into %s documents, which training shuffles (--whole-file: kept in "
                "order)\n",
                files, documents);
+    if (stats->corpus.text_files == 0 && paragraphs)
+        log_warning(
+            "--paragraphs: without effect, since no file is .txt; --input-format text reads every file like one");
 }
 
 static void print_stats(const PrepareStats *stats, const PrepareOptions *options)
