@@ -27,6 +27,16 @@ echo "ok: a GPT reads its whole inputs, in training's evaluations, eval and pred
 # The run goes on with the length that it began with.
 expect 0 'nothing left to do' "$loam" train config.yaml
 
+# On text the run has no targets of a task, so their stored length does not count; one that is given is refused.
+cut -f 1 marks.tsv >text.txt
+"$loam" prepare --tokenizer tok.model --out text text.txt 2>log || fail "$(cat log)"
+for option in '' data.target_length=0; do
+    "$loam" eval runs/a data.valid=text data.objective=clm $option >out 2>err || fail "eval on text: $(cat err)"
+    grep -q '^text: loss [0-9.]*, .* target tokens$' out || fail "eval on text: $(cat out)"
+done
+expect 1 'data.target_length=8: this objective has no targets' "$loam" eval runs/a data.valid=text data.objective=clm data.target_length=8
+echo "ok: a run of a task is evaluated on text"
+
 # Inputs that need more than half: the target keeps what its longest needs, and cuts are counted in training's output.
 "$loam" train config.yaml run.dir=runs/b data.input_length=24 2>log || fail "train: $(tail -n 3 log)"
 [ "$(target_of runs/b)" -le 12 ] || fail "data.target_length=$(target_of runs/b) of 24"

@@ -188,7 +188,7 @@ void config_fit_model(Config *config, const ModelConfig *model);
 TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok);
 /* Sets data.input_length and data.target_length to the task's, unless the overrides set them: for a task that overrides
  * add to a run without a task (`loam eval RUN --task task.name=rte`), whose lengths are those of its pre-training
- * objective. */
+ * objective. Not if the overrides ask for an objective on text. */
 void config_fit_task(Config *config, char **overrides, int n_overrides);
 
 /* For a decoder-only model that learns to write answers, whose data.target_length nobody set: bounds it by half of

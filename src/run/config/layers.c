@@ -322,6 +322,30 @@ static bool keep_classifier(const char *dir, GPtrArray *layers, guint first, GEr
     return saved != NULL;
 }
 
+/* If the command line gives a run of a task an objective on text, the length of the task's targets, which the run has
+ * stored, does not apply. */
+static void forget_targets(const GPtrArray *given)
+{
+    const char *stored = NULL;
+    for (guint i = 0; i < given->len; i++) {
+        const OptionSetting *setting = given->pdata[i];
+        g_autofree char *file = setting_file(setting);
+        if (file && strcmp(setting->name, "data.objective") == 0)
+            stored = setting->value;
+    }
+    if (g_strcmp0(stored, seq2seq_objective.name) != 0 ||
+        strcmp(option_settings_find(given, "data.objective"), stored) == 0)
+        return;
+    for (guint i = 0; i < given->len; i++) {
+        OptionSetting *setting = given->pdata[i];
+        g_autofree char *file = setting_file(setting);
+        if (file && strcmp(setting->name, "data.target_length") == 0) {
+            g_free(setting->value);
+            setting->value = g_strdup("0");
+        }
+    }
+}
+
 GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error)
 {
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
@@ -339,8 +363,10 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
         add_language_head(given, &start, layers);
     else if (saved && !is_saved(path))
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
-    if (is_saved(path))
+    if (is_saved(path)) {
         add_former_plan(given, layers);
+        forget_targets(given);
+    }
     good = good && add_preset_layers(given, &start, dir, layers, error);
     const guint settled = layers->len;
     good = good && add_classifier(given, layers, error) && (!saved || keep_classifier(dir, layers, settled, error));

@@ -99,7 +99,10 @@ static bool resolve_labels(Config *config, GError **error)
 
 void config_fit_task(Config *config, char **overrides, int n_overrides)
 {
-    if (!task_is_set(&config->task) || config->data.target_length > 0 || config->task.classifies)
+    bool on_text = false;
+    for (int i = 0; i < n_overrides; i++)
+        on_text |= g_str_has_prefix(overrides[i], "data.objective=") && !data_objective_row(&config->data)->pairs;
+    if (!task_is_set(&config->task) || config->data.target_length > 0 || config->task.classifies || on_text)
         return;
     g_autoptr(GPtrArray) of_task = option_settings_new();
     recipe_add_task(&config->task, &config->model, of_task);
