@@ -60,7 +60,7 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
         return NULL;
     g_auto(GStrv) items = text_list(list);
     for (char **item = items; *item; item++) {
-        char *text = g_strstrip(*item);
+        const char *text = *item;
         size_t n = sources_valid_name(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
         if (!check_name(sets, text, name, error) ||

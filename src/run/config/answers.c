@@ -52,7 +52,7 @@ static bool set_is_scored(const char *valid)
     bool found = false;
     for (char **item = items; *item && !found; item++) {
         TaskConfig config = { 0 };
-        const char *text = g_strstrip(*item);
+        const char *text = *item;
         const size_t n = sources_valid_name(text);
         task_set_read(n > 0 ? text + n + 1 : text, &config, &found, NULL);
         task_set_clear(&config);
