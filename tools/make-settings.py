@@ -135,7 +135,8 @@ def normalizers():
 
 
 def byte_pieces():
-    """Byte pieces that are special tokens, as those that a trainer was told to keep: the model still falls back to them."""
+    """Byte pieces that are special tokens, as those that a trainer was told to keep: the model still falls back to them,
+    unless they are no part of its vocabulary."""
     names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     texts = ["h\u00e9 the \u4e2d", "\u4e2d", "a <0xC3> b<0xC3>"]
     specials = {*names[:3], *(f"<0x{byte:02X}>" for byte in texts[0].encode())}
@@ -145,6 +146,9 @@ def byte_pieces():
     model = {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": True}
     yield {**case("unigram", JSON, {"tokenizer_class": FAST, "unk_token": "<unk>"}, {"model": model, "added_tokens": added, "post_processor": None}),
            "texts": texts}
+    bpe = {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "merges": [],
+           "vocab": {"<unk>": 0, "\u2581": 300, "h": 301, "a": 302, "b": 303}}
+    yield {**case("llama", JSON, {"tokenizer_class": FAST}, {"model": bpe, "added_tokens": added}), "texts": texts[:2]}
 
 
 def corpus(golden):

@@ -167,8 +167,9 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
         SpPiece *piece = &g_array_index(pieces, SpPiece, token->id);
         bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
+        bool outside = json_is_object(vocab) && !json_object_get(vocab, token->content);
         /* SentencePiece scores control symbols 0 and pieces of text less. */
-        if (piece->type != SP_BYTE && (bpe ? token->special : piece->score >= 0))
+        if (piece->type == SP_BYTE ? outside : bpe ? token->special : piece->score >= 0)
             piece->type = SP_CONTROL;
     }
     mark_unknown(json, pieces);
