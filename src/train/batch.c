@@ -30,15 +30,9 @@ static void note(Trainer *t, const char *what)
     services_event(t, what);
 }
 
-/* The end of a range of train.skip_samples of which a step from sample `first` on would read samples; `first` if there
- * is none. */
 static int64_t skip_range(const Trainer *t, int64_t first)
 {
-    const int64_t batch = batch_at(&t->plan.sizes, first, t->state.tokens);
-    for (int i = 0; i < t->plan.n_skips; i++)
-        if (first < t->plan.skips[i].end && first + batch > t->plan.skips[i].first)
-            return t->plan.skips[i].end;
-    return first;
+    return config_skip_range(t->plan.skips, t->plan.n_skips, &t->plan.sizes, first, t->state.tokens);
 }
 
 int64_t trainer_next_sample(const Trainer *t)

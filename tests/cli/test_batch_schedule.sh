@@ -90,3 +90,29 @@ expect 0 'optim.schedule changed from wsd to constant' $changed train.length=7st
 grep -q 'grows from 16 to 1024 samples by 16, until step 23456' "$work/out" || fail "$(cat "$work/out")"
 grep -q 'the run .*311542 steps' "$work/out" || fail "$(cat "$work/out")"
 echo "ok: plan"
+
+# inspect batch shows what each step of a run has read: with a ramp-up, with ranges left out, and where the batch was changed
+# meanwhile; what it cannot know it says.
+samples() { "$loam" inspect batch "$1" --step "$2" --json 2>"$work/err" | sed 's/.*"sample":\([0-9]*\),.*/\1/' | tr '\n' ' '; }
+reads() { # reads RUN STEP 'SAMPLES '
+    [ "$(samples "$1" "$2")" = "$3" ] || fail "step $2 of $1 read $3, not $(samples "$1" "$2"): $(cat "$work/err")"
+}
+flat="train.length=6steps train.eval_every=0 train.batch=4samples data.objective=span_corruption"
+"$loam" train "$config" run.dir="$work/left" $flat train.skip_samples=9-13 2>"$work/log" || fail "$(cat "$work/log")"
+reads "$work/whole" 6 '10 11 12 13 '
+reads "$work/left" 2 '4 5 6 7 '
+reads "$work/left" 3 '13 14 15 16 '
+reads "$work/left" 9 '37 38 39 40 '
+"$loam" train "$work/left" train.length=8steps train.batch=6samples 2>"$work/log" || fail "$(cat "$work/log")"
+reads "$work/left" 6 '25 26 27 28 '
+reads "$work/left" 7 '29 30 31 32 33 34 '
+[ ! -s "$work/err" ] || fail "a warning of what is known: $(cat "$work/err")"
+sed -i '/"step":[4567],/d' "$work/left/metrics.jsonl"
+rm -rf "$work/left/checkpoints/step-00000005" "$work/left/checkpoints/step-00000006"
+samples "$work/left" 5 >"$work/out"
+grep -q 'left read samples 17 to 40 in steps 4 to 8, with another train.batch or train.skip_samples than it has now; which of them were step 5 is a guess' \
+    "$work/err" || fail "$(cat "$work/err")"
+# A dataset that was made again is not what the run has read.
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/data" --replace --valid 20% --workers 2 "$work/corpus.txt" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+expect 0 'the run has not read these samples' "$loam" inspect batch "$work/left" --samples 1
+echo "ok: inspect batch of a run"

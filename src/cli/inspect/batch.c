@@ -1,10 +1,14 @@
 /* batch.c: `loam inspect batch`: the samples that a training step reads, as text. */
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
 #include "cli/inspect/spans.h"
+#include "cli/inspect/step_samples.h"
 #include "data/sources.h"
 #include "eval/heldout.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -200,15 +204,30 @@ static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int6
     return good;
 }
 
+/* Warns if the newest checkpoint of the run was trained on another dataset. */
+static void compare_data(const Loader *loader, const char *dir, const Config *config)
+{
+    TrainState state;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        if (!checkpoint_state(folder, &state, NULL))
+            continue;
+        if (state.data != loader_fingerprint(loader))
+            log_warning("%s was trained on other data than %s holds now: it is another dataset, or was made again; the "
+                        "run has not read these samples",
+                        folder, config->data.train);
+        return;
+    }
+}
+
 /* Prints the batch of a step; with --valid, of the first held-out set. */
-static bool show_rows(const Config *config, const Tokenizer *tok, GError **error)
+static bool show_rows(const Config *config, const char *dir, const Tokenizer *tok, GError **error)
 {
     uint64_t seed = (uint64_t)config->run.seed;
-    BatchSchedule batches;
-    config_batch_schedule(config, true, &batches, NULL);
-    const int64_t of_step = batch_samples(&batches, step - 1), first = first_sample >= 0 ? first_sample : of_step,
-                  samples = batch_samples(&batches, step) - of_step,
-                  n = max_samples > 0 ? MIN(max_samples, samples) : samples;
+    const StepSamples samples = step_samples(config, held_out ? NULL : dir, step);
+    const int64_t first = first_sample >= 0 ? first_sample : samples.first,
+                  n = max_samples > 0 ? MIN(max_samples, samples.n) : samples.n;
     if (held_out) {
         g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, seed, error);
         if (sets && sets->len == 0)
@@ -217,10 +236,12 @@ static bool show_rows(const Config *config, const Tokenizer *tok, GError **error
     }
     g_autofree char *train = sources_train(&config->data, error);
     g_autoptr(Loader) loader = train ? loader_open(&config->data, train, tok, seed, false, error) : NULL;
+    if (loader && dir)
+        compare_data(loader, dir, config);
     return loader && print_rows(loader, tok, first, n, error);
 }
 
-static bool show_batch(const Config *config, GError **error)
+static bool show_batch(const Config *config, const char *dir, GError **error)
 {
     int64_t samples = config_batch_samples(config);
     if (*config->tokenizer.path == 0)
@@ -230,7 +251,7 @@ static bool show_batch(const Config *config, GError **error)
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
     g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
-    return tok && show_rows(config, tok, error);
+    return tok && show_rows(config, dir, tok, error);
 }
 
 bool inspect_batch(int argc, char **argv, GError **error)
@@ -246,5 +267,6 @@ bool inspect_batch(int argc, char **argv, GError **error)
     if (max_samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of rows, or 0 for all", max_samples);
     g_auto(Config) config = { 0 };
-    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
+    g_autofree char *dir = run_of(argv[1]);
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, dir, error);
 }

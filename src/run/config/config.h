@@ -348,6 +348,10 @@ typedef struct SkipRange {
 } SkipRange;
 /* Reads train.skip_samples. *n: number of ranges. */
 bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error);
+/* The first sample of the next step of a run that has read up to sample `samples` and `tokens` tokens: that sample or,
+ * if the step would then read any of a range, the end of that range, from which this function is to be called again. */
+int64_t config_skip_range(const SkipRange *ranges, int n, const BatchSchedule *batches, int64_t samples,
+                          int64_t tokens);
 /* Checks the options of saves, stops and skipped samples. */
 bool config_check_run_control(const Config *config, GError **error);
 /* Warns of a train.length of 0, a train.stop_date that is past, overlapping ranges of train.skip_samples and an unknown

@@ -91,6 +91,15 @@ bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int
     return true;
 }
 
+int64_t config_skip_range(const SkipRange *ranges, int n, const BatchSchedule *batches, int64_t samples, int64_t tokens)
+{
+    const int64_t batch = batch_at(batches, samples, tokens);
+    for (int i = 0; i < n; i++)
+        if (samples < ranges[i].end && samples + batch > ranges[i].first)
+            return ranges[i].end;
+    return samples;
+}
+
 /* Warns of ranges of train.skip_samples that overlap: they are one range, which was perhaps not meant. */
 static void advise_ranges(const Config *config)
 {
