@@ -29,6 +29,11 @@ grep -q "^best by f1: step ${best% *}: f1 $(printf %.2f "${best#* }"), accuracy 
 "$loam" eval runs/a@best --task --json >out 2>err || fail "$(cat err)"
 grep -q "\"name\":\"f1\".*\"f1\":${best#* }" out || fail "the best checkpoint scores $(cat out), not $best"
 echo "ok: the best checkpoint by f1: step $best, and an end at $last"
+# Another metric that a command on the ended run names is ignored, as it says, and the best checkpoint is still that of f1.
+for metric in loss accuracy; do
+    "$loam" train config.yaml train.best=$metric 2>err || fail "$(cat err)"
+    grep -q 'the changes above are ignored' err && grep -q "^best by f1: step ${best% *}: f1 " err || fail "$(cat err)"
+done
 # The path of such a run means its best checkpoint, in every verb.
 grep -q "^runs/a means the best checkpoint from here on, runs/a@latest the one of step $last" end || fail "$(cat end)"
 "$loam" eval runs/a --task --json >again 2>err || fail "$(cat err)"

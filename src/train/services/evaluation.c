@@ -251,11 +251,24 @@ static void note_patience(const Trainer *t)
     services_event(t, what);
 }
 
+/* The metric by which the best checkpoint was chosen: of a run that had ended that of RUN/config.yaml, since a
+ * train.best of this command is ignored. g_free; NULL means the held-out loss. */
+static char *chosen_by(const Trainer *t)
+{
+    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) saved = option_settings_new();
+    const bool read = trainer_had_ended(t) && option_settings_read_yaml(saved, path, NULL);
+    const char *best = read ? option_settings_find(saved, "train.best") : NULL;
+    if (best == NULL || strcmp(best, t->config.train.best) == 0)
+        return g_strdup(scores_best_name(t));
+    return strcmp(best, "loss") == 0 ? NULL : g_strdup(best);
+}
+
 /* Logs which checkpoint is the best, and its metrics. */
 static void report_best(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    const char *best = scores_best_name(t);
+    g_autofree char *best = chosen_by(t);
     g_autofree char *link = run_linked_path(t->config.run.dir, "best");
     RunResult result;
     if (state->best_step < 0)
