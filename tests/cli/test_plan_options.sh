@@ -13,6 +13,12 @@ why=$(sed -n 's/^no export  *`loam export --to hf` cannot write this model: //p'
 grep -qF "cannot write this model: $why" "$work/log" || fail "training: $(cat "$work/log")"
 expect 1 "$why" "$loam" export "$work/odd" --to hf --out "$work/hf"
 
+# A step of some kFLOP takes longer than its matrix products, and the plan says so; one of a TFLOP does not.
+short='a step this short takes longer'
+[[ $plain == *"$short"* ]] || fail "a short step: $plain"
+"$loam" plan configs/t5-1.1-small.yaml >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+! grep -q "$short" "$work/out" || fail "a long step: $(cat "$work/out")"
+
 # Each option, what it adds to the plan of this machine, to that of a cluster and to the list of layouts; "no": it is refused.
 while IFS='|' read -r option here there layouts; do
     for form in "here|$here|" "there|$there|--machine cpu" "layouts|$layouts|--machine cpu --layouts"; do
