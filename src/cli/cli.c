@@ -36,12 +36,17 @@ const SubVerb *cli_find_verb(const char *name)
     return NULL;
 }
 
-bool cli_fail_unknown_verb(const char *name, GError **error)
+const char *cli_nearest_verb(const char *name)
 {
     g_autofree const char **names = g_new0(const char *, n_all_verbs + 1);
     for (size_t i = 0; i < n_all_verbs; i++)
         names[i] = all_verbs[i].name;
-    const char *nearest = text_nearest(name, names);
+    return text_nearest(name, names);
+}
+
+bool cli_fail_unknown_verb(const char *name, GError **error)
+{
+    const char *nearest = cli_nearest_verb(name);
     if (nearest)
         return fail_user(error, "unknown verb %s, did you mean %s?", name, nearest);
     return fail_user(error, "unknown verb %s; `loam --help` lists them", name);

@@ -22,6 +22,7 @@ typedef struct SubVerb {
 void cli_set_verbs(const SubVerb *verbs, size_t n);
 const SubVerb *cli_verbs(size_t *n);
 const SubVerb *cli_find_verb(const char *name); /* NULL if absent */
+const char *cli_nearest_verb(const char *name); /* the most similar verb; NULL if none is similar */
 /* Sets the error for a verb that does not exist, which suggests the most similar verb. Returns false. */
 bool cli_fail_unknown_verb(const char *name, GError **error);
 /* Prints the list of verbs, as `loam --help` does. */

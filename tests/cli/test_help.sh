@@ -7,7 +7,8 @@ expect 0 'usage: loam bench step' "$loam" help bench step
 expect 0 'group.key=value' "$loam" help plan
 expect 0 'loam tokenizer WHAT' "$loam" help tokenizer
 expect 0 'before TEXT, in which \n means a line end' "$loam" help eval
-expect 1 'unknown verb trian, did you mean train' "$loam" help trian
+expect 1 'nothing found for trian, did you mean train?' "$loam" help trian
+expect 1 'nothing found for qwx yz; try another word' "$loam" help qwx yz
 # A group of options, one option, and what other programs call them.
 expect 0 'learning rate at the end of the schedule' "$loam" help optim
 [ "$(grep -c '^optim\.' "$work/out")" = "$(grep -c '^- `optim\.' docs/options/optim.md)" ] || fail "loam help optim lists other options"
@@ -30,6 +31,14 @@ for case in 'finetune:docs/finetune.md|Fine-tuning' 'lr:docs/schedules.md|Learni
     sed '0,/^pages of the documentation:/d' "$work/out" | grep -E -- "^  ${page%|*} +${page#*|}" >/dev/null || fail "$words: $(cat "$work/out")"
     ! sed '0,/^pages of/d' "$work/out" | grep ':$' || fail "$words: pages are not last"
     ! LC_ALL=C.UTF-8 grep '^.\{101\}' "$work/out" || fail "lines above 100 columns"
+done
+# Words that no title, heading, option or verb has are searched for in the text of the pages, and the heading above is shown.
+for case in 'bom:docs/task.md +Files' 'translate:docs/task.md +The tasks' 'summarize:docs/task.md +The tasks'; do
+    expect 0 'pages of the documentation:' "$loam" help "${case%%:*}"
+    grep -E "^  ${case#*:}" "$work/out" >/dev/null || fail "${case%%:*}: $(cat "$work/out")"
+done
+for case in 'semicolon:task.delimiter' 'overfit:train.patience' 'summarization:loam scores' 'question answering:task.answers'; do
+    expect 0 "  ${case#*:}" "$loam" help "${case%%:*}"
 done
 "$loam" help learning rate | cmp - <("$loam" help 'learning rate') || fail "words without quotes"
 "$loam" help parquet | grep -A 1 '^pages of' | grep -F docs/data-files.md >/dev/null || fail "a title is not first: $("$loam" help parquet)"

@@ -106,8 +106,19 @@ static int page_width(void)
     return columns > 0 ? columns : 100;
 }
 
-/* Fails for a name that is not a verb, a group of options or an option. */
-static bool fail_unknown_topic(const char *name, GError **error)
+/* Fails for words that nothing mentions. */
+static bool fail_nothing_found(const char *words, GError **error)
+{
+    const char *nearest = cli_nearest_verb(words);
+    return nearest ? fail_user(error, "nothing found for %s, did you mean %s?", words, nearest)
+                   : fail_user(error,
+                               "nothing found for %s; try another word, `loam help` lists the verbs and `loam "
+                               "help --options` the options",
+                               words);
+}
+
+/* Fails for words, the first of which is `name`, that are no verb, group of options or option, and found nowhere. */
+static bool fail_unknown_topic(const char *name, const char *words, GError **error)
 {
     g_autofree char *foreign = options_find_foreign(config_options(), name, NULL);
     if (foreign && strchr(foreign, '.') == NULL) /* no option */
@@ -117,7 +128,7 @@ static bool fail_unknown_topic(const char *name, GError **error)
                          (int)strcspn(foreign, "=,"), foreign);
     return strchr(name, '.') ? fail_user(error, "there is no option %s; `loam help %.*s.` lists its group", name,
                                          (int)strcspn(name, "."), name)
-                             : cli_fail_unknown_verb(name, error);
+                             : fail_nothing_found(words, error);
 }
 
 /* group NULL means all options. */
@@ -149,7 +160,7 @@ static bool help_of(int argc, char **argv, GError **error)
     g_autofree char *foreign = options_find_foreign(config_options(), argv[0], NULL);
     g_autofree char *words = g_strjoinv(" ", argv);
     char *found = foreign ? NULL : help_search(words, config_options(), page_width());
-    return found ? print_page(found) : fail_unknown_topic(argv[0], error);
+    return found ? print_page(found) : fail_unknown_topic(argv[0], words, error);
 }
 
 bool verb_help(int argc, char **argv, GError **error)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 /* Where a page mentions a word, the most telling place first. */
-typedef enum Place { IN_TITLE, IN_HEADING, IN_TABLE } Place;
+typedef enum Place { IN_TITLE, IN_HEADING, IN_TABLE, IN_TEXT } Place;
 
-/* The titles, headings and first cells of tables of docs/, page after page, each page beginning with its title
- * (tools/index-docs). */
+/* The titles, headings, first cells of tables and all other text of docs/, page after page, each page beginning with
+ * its title (tools/index-docs). */
 static const struct {
     const char *page;
     Place place;
@@ -28,6 +28,8 @@ static const struct {
     { "nvidia", "gpu" },           { "container", "docker" },
     { "podman", "docker" },        { "resume", "going on" },
     { "install", "distribution" }, { "multi-node", "several machines" },
+    { "semicolon", "delimiter" },  { "overfit", "patience" },
+    { "summarization", "rouge" },  { "question answering", "squad" },
 };
 
 enum { NAME_WIDTH = 28, MOST_WORDS = 3 };
@@ -128,8 +130,8 @@ static char *docs_folder(void)
     return folder ? folder : g_strdup("docs");
 }
 
-/* Adds a line for the page whose rows of the index are first … end - 1, if its most telling mention is in this place.
- */
+/* Adds a line for the page whose rows of the index are first … end - 1, if its most telling mention is in this place:
+ * of one in the text the heading above it. */
 static void add_mention(Search *search, size_t first, size_t end, Place place, const char *folder)
 {
     size_t best = end;
@@ -138,15 +140,23 @@ static void add_mention(Search *search, size_t first, size_t end, Place place, c
             best = i;
     if (best == end || index_rows[best].place != place)
         return;
+    while (place == IN_TEXT && index_rows[best].place > IN_HEADING)
+        best--;
     g_autofree char *path = g_build_filename(folder, index_rows[best].page, NULL);
     list_line(search, search->pages, path, index_rows[best].text);
 }
 
-/* One line per page of the documentation; pages with the word in their title come first. */
+static bool has_found(const Search *search)
+{
+    return search->options->len + search->presets->len + search->verbs->len + search->pages->len > 0;
+}
+
+/* One line per page of the documentation; pages with the word in their title come first, and those with it only in
+ * their text only if it is found nowhere else. */
 static void search_docs(Search *search)
 {
     g_autofree char *folder = docs_folder();
-    for (Place place = IN_TITLE; place <= IN_TABLE; place++)
+    for (Place place = IN_TITLE; place < IN_TEXT || (place == IN_TEXT && !has_found(search)); place++)
         for (size_t first = 0, end; first < G_N_ELEMENTS(index_rows); first = end) {
             for (end = first + 1; end < G_N_ELEMENTS(index_rows) && index_rows[end].place != IN_TITLE;)
                 end++;
