@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/model_config.h"
 #include "cli/wrap.h"
 #include "run/config/config.h"
 
@@ -128,7 +129,10 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         if (config && !takes_all && !strstr(usage, config->name))
             config = NULL;
         const char *equals = strchr(*arg, '='), *value = equals ? equals + 1 : arg[1];
-        g_autofree char *foreign = takes_all && !config ? options_find_foreign(config_options(), name, value) : NULL;
+        g_autofree char *length = strstr(usage, "--rank ") ? cli_answer_length(name, value) : NULL,
+                        *foreign = !takes_all || config ? NULL
+                                   : length             ? g_steal_pointer(&length)
+                                                        : options_find_foreign(config_options(), name, value);
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
         g_autofree char *argument = find_argument(usage, name);
         if (foreign)

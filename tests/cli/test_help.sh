@@ -69,6 +69,11 @@ for verb in train plan slurm 'bench step' 'bench ops'; do
 done
 expect 1 'unknown option --ranks, did you mean parallel.ranks=VALUE?' "$loam" bench comm --ranks 2
 expect 1 'unknown option --device, did you mean train.device=VALUE?' "$loam" bench comm --device cuda
+# In verbs that answer, a length is that of the answers.
+expect 1 'unknown option --max-tokens, did you mean data.target_length=2?' "$loam" predict x --max-tokens 2
+expect 1 'unknown option --max_new_tokens, did you mean data.target_length=2?' "$loam" eval x --max_new_tokens=2
+expect 1 'unknown option max_length, did you mean data.target_length=2?' "$loam" eval x --task max_length=2
+expect 1 "unknown option --max-tokens, did you mean train.micro_batch='2 tokens'?" "$loam" train x --max-tokens 2
 # An argument given as an option of other verbs.
 expect 1 'unknown option --model: give MODEL without it; usage: loam eval MODEL ' "$loam" eval --model x data.valid=y
 expect 1 'unknown option --model: give MODEL without it; usage: loam predict MODEL ' "$loam" predict --model=x
