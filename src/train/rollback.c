@@ -296,8 +296,11 @@ static bool go_locked(const char *dir, int64_t step, GError **error)
         return fail_absent(dir, step, steps, error);
     if (steps->len > 0 && step < g_array_index(steps, int64_t, 0) && !check_disk(dir, error))
         return false;
-    if (!checkpoint_verify(folder, error))
+    TrainState state;
+    if (!checkpoint_verify(folder, error) || !checkpoint_state(folder, &state, error))
         return false;
+    if (state.steps != step)
+        return fail_user(error, "%s holds the checkpoint of step %" PRId64 ": it was renamed", folder, state.steps);
     if (!holds_file(dir, "to"))
         return keep_all(dir, step, error) && try_there(dir, step, error);
     return io_remove_file(done, error) && put_state(dir, "to", text, error) && try_there(dir, step, error);

@@ -27,6 +27,11 @@ expect 1 '--to is "best", want the step of a checkpoint, such as 12000' "$loam" 
 expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
 [ ! -e "$work/run/rollback" ] || fail "something was made"
 
+# A checkpoint under the name of another step is none of that step.
+cp -r "$work/run" "$work/renamed"
+mv "$work/renamed/checkpoints/step-00000008" "$work/renamed/checkpoints/step-00000010"
+expect 1 'step-00000010 holds the checkpoint of step 8: it was renamed' "$loam" rollback "$work/renamed" --to 10
+
 # In a copy whose links were followed, the folder of a best checkpoint that comes later does not stay under that name.
 $train run.dir="$work/late" train.length=8 train.eval_every=8 2>"$work/log"
 cp -rL "$work/late" "$work/copied"
