@@ -19,6 +19,28 @@ short='a step this short takes longer'
 "$loam" plan configs/t5-1.1-small.yaml >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 ! grep -q "$short" "$work/out" || fail "a long step: $(cat "$work/out")"
 
+# What training would refuse, because the run exists with another model, the plan says in its words; a longer run is none.
+expect 1 'is a run with model.heads: 2, this configuration has 1' "$loam" train "$work/odd" model.heads=1
+refused=$(sed 's/^loam train: //' "$work/err" | tail -n 1)
+expect 0 "loam train will refuse this: $refused" "$loam" plan "$work/odd" model.heads=1
+grep -q '^a step ' "$work/out" || fail "no plan: $(cat "$work/out")"
+expect 0 'optim.lr changed from' "$loam" plan "$work/odd" optim.lr=0.001
+for length in 1 9; do
+    "$loam" plan "$work/odd" train.length="$length steps" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    ! grep -q refuse "$work/err" || fail "a length of $length: $(cat "$work/err")"
+done
+# Nor does the same configuration differ from a run of a task, whose datasets training has made.
+(cd "$work" && make_marks)
+marks="data.train= task.data=$work/marks.tsv task.valid=20% task.target={mark} run.dir=$work/marks_run train.length=1steps"
+# shellcheck disable=SC2086
+"$loam" train "$config" $marks 'task.input=mark: {text}' 2>"$work/log" || fail "$(cat "$work/log")"
+for input in 'mark: {text}' 'other: {text}'; do
+    # shellcheck disable=SC2086
+    "$loam" plan "$config" $marks "task.input=$input" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    ! grep -E 'data\.(train|valid)' "$work/err" || fail "the datasets of a task"
+done
+grep -q 'will refuse this: .* is a run with task.input: "mark: {text}", this configuration has "other: {text}"' "$work/err" || fail "$(cat "$work/err")"
+
 # Each option, what it adds to the plan of this machine, to that of a cluster and to the list of layouts; "no": it is refused.
 while IFS='|' read -r option here there layouts; do
     for form in "here|$here|" "there|$there|--machine cpu" "layouts|$layouts|--machine cpu --layouts"; do

@@ -515,6 +515,24 @@ static bool find_machine(Machine *storage, const Machine **machine, GError **err
     return true;
 }
 
+/* Warns if `loam train` would refuse the configuration, since run.dir holds a run with other options, in its words. */
+static void advise_run(const Config *config)
+{
+    g_autoptr(GPtrArray) changes = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *examples = g_build_filename(config->run.dir, "task", "train", NULL),
+                    *held_out = g_strconcat(examples, "-valid", NULL), *sidecar = g_strconcat(held_out, ".json", NULL);
+    RunRecord record = config_record_of_run(config->run.dir);
+    Config trained = *config; /* shallow copy, with the datasets that training makes of a task */
+    if (task_is_set(&config->task))
+        trained.data.train = examples;
+    if (task_is_set(&config->task) && g_file_test(sidecar, G_FILE_TEST_EXISTS))
+        trained.data.valid = held_out;
+    if (!config_check_run(&trained, &record, changes, &problem))
+        log_warning("loam train will refuse this: %s", problem->message);
+    config_record_clear(&record);
+}
+
 bool verb_plan(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -535,8 +553,11 @@ bool verb_plan(int argc, char **argv, GError **error)
                             .rows = rows != NOT_GIVEN ? rows : ROWS };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
         !find_machine(&machine, &cluster.machine, error) ||
-        !outline_resolve(&config, cluster.machine, &tok, &loader, unread, error) ||
-        !outline_of(&outline, &config, loader, cluster.machine, error))
+        !outline_resolve(&config, cluster.machine, &tok, &loader, unread, error))
+        return false;
+    if (!cluster.machine && *config.run.dir)
+        advise_run(&config);
+    if (!outline_of(&outline, &config, loader, cluster.machine, error))
         return false;
     if (list_layouts) {
         cluster.gpus = gpus != NOT_GIVEN ? gpus : config_ranks(&config);
