@@ -50,9 +50,13 @@ static char *tell_metric(const ReportMetric *metric)
                : g_strdup_printf("%s (best %s at step %" PRId64 ")", last, best, metric->best_step);
 }
 
+/* "failed", or "failed, not trained" if no step of the run is logged or saved: its evaluation of step 0 is no result.
+ */
 static char *tell_state(const ReportRun *run)
 {
-    return g_strdup(run_state_names[run->status.state]);
+    const RunState state = run->status.state;
+    const bool runs = state == RUN_ALIVE || state == RUN_STALLED, trained = run->step > 0 || run->status.saved > 0;
+    return g_strconcat(run_state_names[state], runs || trained ? "" : ", not trained", NULL);
 }
 
 static char *tell_step(const ReportRun *run)

@@ -156,6 +156,13 @@ grep -qF ' &lt;&amp;&gt;' marks.html || fail "the input of an answer"
 grep -qF '<h3>accuracy</h3>' marks.html || fail "the curve of the score"
 cd - >/dev/null
 
+# A run that failed before its first step, after an evaluation of step 0, is told from one that has a result.
+mkdir -p "$work/unbegun/checkpoints" && touch "$work/unbegun/lock"
+cp "$work/a/config.yaml" "$work/unbegun/"
+printf '%s\n' '{"kind":"event","step":0,"what":"starts on n"}' '{"kind":"valid","step":0,"name":"valid","loss":5.5}' >"$work/unbegun/metrics.jsonl"
+expect 0 mixed.html "$loam" report "$work/a" "$work/unbegun" --out "$work/mixed.html"
+[ "$(grep -o ', not trained<' "$work/mixed.html" | wc -l)" = 1 ] || fail "a run without a step: $(grep -o '[a-z]*, not trained.' "$work/mixed.html")"
+
 # A million steps: a page of bounded size that keeps the spike, the dip, and all kinds of events.
 cp "$work/a/config.yaml" "$work/long/"
 awk "$random"'BEGIN {
