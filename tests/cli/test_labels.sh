@@ -126,6 +126,10 @@ run run.dir=runs/mixed data.train=data/marks,data/marks-valid data.objective=lab
 grep -q "data/marks: .* 1.[0-9]*k tokens" log || fail "tokens of notes are counted: $(cat log)"
 expect 0 'accuracy' "$loam" eval runs/marks data.valid=data/marks-valid
 refuse 'data/marks holds labels of a classifier (sequence: bad,good), and the model has the classes good,bad' $prepared model.labels=good,bad
+# Datasets of earlier versions kept white space in names.
+sed -i 's/bad,good/bad, good/' data/marks.json
+grep -q 'bad, good' data/marks.json || fail 'no names in data/marks.json'
+run run.dir=runs/spaced-names $prepared model.labels=bad,good
 refuse 'and the model has model.classifier=tokens' $prepared model.classifier=tokens model.labels=bad,good
 expect 1 'which data.objective=seq2seq does not read' "$loam" train t5.yaml data.train=data/marks data.objective=seq2seq data.input_length=48 data.target_length=80
 "$loam" dataset shuffle --out data/shuffled data/marks >/dev/null 2>err && "$loam" inspect dataset data/shuffled --json >out 2>err || fail "$(cat err)"

@@ -40,6 +40,10 @@ expect 0 'step 1' "$loam" train "$work/config.yaml" run.dir="$work/table-run" da
 grep -q 'warning: task.valid: .*same.tsv is trained on (task.data)' "$work/err" || fail "$(cat "$work/err")"
 grep -q 'table.tsv: the first line is taken for the names of the columns (text, label); task.header=false if it is data' "$work/err" ||
     fail "$(cat "$work/err")"
+# A pipe is read once, not for advice.
+"$loam" task prepare --out "$work/piped" tokenizer.path="$work/tok.model" task.data=<(cat "$work/table.tsv") \
+    task.format=tsv task.input='{1}' task.target='{2}' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+grep -q ': 2 examples' "$work/out" || fail "$(cat "$work/out")"
 expect 0 "warning: data.valid: $work/strange is trained on (data.train)" "$loam" train "$work/config.yaml" run.dir="$work/judged" \
     data.train="$work/data,$work/strange" data.valid="own:$work/data-valid,learnt:$work/strange" train.length='1 steps'
 [ "$(grep -c 'is trained on' "$work/err")" = 1 ] || fail "$(cat "$work/err")"

@@ -221,6 +221,9 @@ static void json__has_levels(void)
     g_autofree char *nul = g_strconcat(
         "!t.jsonl:1: column 13: \\u0000, a NUL, is no character of a text; write \\ufffd in its place", skip, NULL);
     check("t.jsonl", "{\"a\":\"\\u0000\"}\n", NULL, nul);
+    g_autofree char *nul_in_list = g_strconcat(
+        "!t.jsonl:1: column 14: \\u0000, a NUL, is no character of a text; write \\ufffd in its place", skip, NULL);
+    check("t.jsonl", "[{\"a\":\"\\u0000\"}]\n", NULL, nul_in_list);
     g_autofree char *missing = g_strconcat("!t.jsonl:1: no field \"b\"; there are a, y", skip, NULL);
     check("t.jsonl", "{\"a\":1,\"y\":2}\n", NULL, missing);
     g_autofree char *null = g_strconcat("!t.jsonl:1: the field \"y\" is null", skip, NULL);

@@ -69,6 +69,13 @@ static void copy_characters(char *out, const char *text, size_t capacity)
     g_strlcpy(out, text, (gsize)(end - text) + 1);
 }
 
+/* The names of classes as options write them: earlier versions kept white space around them. g_free. */
+static char *plain_names(const char *labels)
+{
+    g_auto(GStrv) names = text_list(labels);
+    return labels && *labels ? text_list_join((const char *const *)names) : NULL;
+}
+
 static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
 {
     json_error_t reason;
@@ -99,7 +106,7 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .unknown_id = unknown_id,
                            .held_out = held_out,
                            .label_kind = learns,
-                           .labels = labels && *labels ? g_strdup(labels) : NULL,
+                           .labels = plain_names(labels),
                            .tree_bytes = tree_bytes };
     copy_characters(meta->commonest, commonest, sizeof meta->commonest);
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);

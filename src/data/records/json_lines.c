@@ -84,7 +84,7 @@ static Found next_values(RecordReader *reader, GError **error)
     json_t *root = parse_line(reader, line, &reason);
     if (root)
         return reader_take_root(reader, root, error);
-    if (*line == '[')
+    if (*line == '[' && json_error_code(&reason) != json_error_null_character)
         fail_user(error, "not JSON: %s; one list of all records is read with task.format=json task.rows=[]",
                   reason.text);
     else

@@ -29,14 +29,16 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
                         record_format_names[format]);
 }
 
-/* Says that a table's first line was taken for names, of which the templates use none. */
+/* Says that a table's first line was taken for names, of which the templates use none. A pipe, which can be read only
+ * once, is not looked at. */
 static void advise_header(const Task *task, const char *path)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
     const char *const templates[] = { task->input, task->target, task->second };
     RecordSource source = task->source;
     Record record;
-    bool named = source.header != RECORD_BY_FORMAT || *source.columns;
+    bool named = source.header != RECORD_BY_FORMAT || (source.columns && *source.columns) ||
+                 !g_file_test(path, G_FILE_TEST_IS_REGULAR);
     source.path = path;
     for (size_t i = 0; i < G_N_ELEMENTS(templates); i++)
         if (templates[i])
