@@ -1,6 +1,5 @@
 #include "report/html.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -24,25 +23,6 @@ void html_printf(GString *page, const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
     html_text(page, text);
-}
-
-void html_json_string(GString *page, const char *text)
-{
-    g_string_append_c(page, '"');
-    for (const char *p = text; *p; p++)
-        if ((unsigned char)*p < 32 || *p == 127 || strchr("\"\\<>&", *p))
-            g_string_append_printf(page, "\\u%04x", (unsigned)*p);
-        else
-            g_string_append_c(page, *p);
-    g_string_append_c(page, '"');
-}
-
-void html_json_number(GString *page, double value)
-{
-    if (isfinite(value))
-        g_string_append_printf(page, "%.6g", value);
-    else
-        g_string_append(page, "null");
 }
 
 HtmlTable html_table_new(guint columns)

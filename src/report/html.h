@@ -8,10 +8,6 @@ void html_text(GString *page, const char *text);
 /* Appends a printf text, escaped. */
 void html_printf(GString *page, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void html_heading(GString *page, const char *text); /* <h3> */
-/* Appends a JSON string for a <script> element: no character of it ends the element or is markup. */
-void html_json_string(GString *page, const char *text);
-/* Appends a JSON number of at most 6 digits, or null. */
-void html_json_number(GString *page, double value);
 
 /* A table: cells (char *, g_free), row by row, `columns` per row; the first row is the head. */
 typedef struct HtmlTable {

@@ -183,6 +183,7 @@ static bool update(Trainer *t, GError **error)
         step->sums.head[loss_sums_main(&step->sums)].loss = NAN;
     ranks_sum_losses(t, &step->sums);
     step->norm = grads_norm(model_params(t->model)) / step->loss_scale;
+    step->updated = isfinite(step->norm) && loss_sums_finite(&step->sums);
     services_before_update(t, step);
     const bool whole = mesh_check(&t->mesh, error);
     const int64_t update = t->state.updates + 1;

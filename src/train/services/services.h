@@ -51,7 +51,8 @@ unsigned services_due(const Trainer *t, const EveryCounts *counts);
 /* Before the first step of this process. */
 Verdict services_start(Trainer *t, GError **error);
 void services_before_step(Trainer *t);
-/* Between backward and update: clears step->updated, or sets step->again, if a rule wants no update. */
+/* Between backward and update: a rule that wants no update clears step->updated, which the step has set, or sets
+ * step->again. */
 void services_before_update(const Trainer *t, StepRecord *step);
 /* Counts a step in the services' counters of TrainState. */
 void services_count(Trainer *t);

@@ -25,12 +25,6 @@ static bool skipped_open(void **own, const Trainer *t, GError **error)
     return true;
 }
 
-static void skipped_before_update(void *own, const Trainer *t, StepRecord *step)
-{
-    (void)own, (void)t;
-    step->updated = isfinite(step->norm) && loss_sums_finite(&step->sums);
-}
-
 static void skipped_count(TrainState *state, const Trainer *t)
 {
     state->skipped = t->step.updated || t->step.spike ? 0 : state->skipped + 1;
@@ -178,7 +172,6 @@ static Verdict skipped_at_end(void *service, const Trainer *t, GError **error)
 
 const Service skipped_service = { .open = skipped_open,
                                   .close = service_free,
-                                  .before_update = skipped_before_update,
                                   .count = skipped_count,
                                   .after_step = skipped_after_step,
                                   .keep = skipped_keep,

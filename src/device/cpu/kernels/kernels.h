@@ -13,8 +13,7 @@
 
 #define cpu_ops ISA_NAME(cpu_ops)
 
-/* The name of the kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …) is the kernel of op_scale. The
- * kernel of op_gemm is in cpu/gemm.c. */
+/* The name of the kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …) is the kernel of op_scale. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
 
 #define DECLARE_KERNEL(name) Op_##name KERNEL(name);
