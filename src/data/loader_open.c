@@ -114,6 +114,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     config->target_end = MAX(tokenizer_target_end(tok), 0);
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
+    config->n_appended = tokenizer_appended(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
     bool hides = in_place && !loader->objective->pairs;
     if (hides ? !find_specials(loader, tok, error) : !check_pairs(&data->settings.mlm, loader->objective->name, error))

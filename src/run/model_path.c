@@ -262,6 +262,8 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
         return source->advice == NULL ||
                fail_user(error, "%s has no tokenizer with it; %s", source->path, source->advice);
     loaded->tok = tokenizer_open(path, error);
+    if (loaded->tok)
+        tokenizer_fit(loaded->tok, model_config(loaded->model)->vocab);
     if (loaded->tok && source->blanks && *source->blanks && !tokenizer_set_blanks(loaded->tok, source->blanks, error))
         return false;
     return loaded->tok && check_hash(loaded, trained, source->tokenizer != NULL, error);

@@ -56,6 +56,11 @@ int tokenizer_size(const Tokenizer *tok)
     return tok->size;
 }
 
+int tokenizer_appended(const Tokenizer *tok)
+{
+    return tok->n_appended;
+}
+
 int tokenizer_role(const Tokenizer *tok, TokenRole role)
 {
     return tok->roles[role];

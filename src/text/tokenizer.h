@@ -42,6 +42,11 @@ const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "s
 const char *tokenizer_path(const Tokenizer *tok); /* the file that the tokenizer was read from */
 /* Number of ids, 0 to size - 1, including added tokens and sentinels; 32100 for T5. */
 int tokenizer_size(const Tokenizer *tok);
+/* How many of the last ids were appended for special tokens that settings name and the vocabulary lacks; those of a
+ * class with special tokens of its own do not count. A model may have been trained without them. */
+int tokenizer_appended(const Tokenizer *tok);
+/* Removes the appended tokens if a model with this number of embedding rows has none for them. */
+void tokenizer_fit(Tokenizer *tok, int64_t rows);
 /* The id of the token with a role (roles.h); -1 if there is none. The role is taken from the file of the model;
  * otherwise from the settings files beside it; otherwise, for cls, sep and mask, it is a piece that has the role by
  * convention. The tokenizers of GPT-2 and RoBERTa (tokenizer_class.h) take it from the settings files first, then from

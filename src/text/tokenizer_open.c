@@ -173,6 +173,7 @@ static void add_class_tokens(Tokenizer *tok, TokenizerSettings *config)
             added_token_read(flags, &token);
         token.special = true;
         add_new_token(tok, token);
+        tok->n_appended += !has_class;
     }
 }
 
@@ -221,16 +222,20 @@ static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
 }
 
 /* Sets tok->settings, with the class and the special tokens that other files name: a copy of the tokenizer lacks
- * these. */
+ * these. Appended tokens keep their flags, so that a copy appends them again. */
 static void keep_settings(Tokenizer *tok, const TokenizerSettings *config)
 {
-    tok->settings = config->root ? json_incref(config->root) : tok->class_.special_tokens ? json_object() : NULL;
+    const bool has_roles = tok->class_.special_tokens || tok->n_appended > 0;
+    tok->settings = config->root ? json_incref(config->root) : has_roles ? json_object() : NULL;
     if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
         json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
-    for (int role = 0; tok->class_.special_tokens && role < TOKEN_ROLES; role++) {
+    for (int role = 0; has_roles && role < TOKEN_ROLES; role++) {
         const char *key = token_role_key((TokenRole)role);
-        if (config->roles[role] && json_object_get(tok->settings, key) == NULL)
-            json_object_set_new(tok->settings, key, json_string(config->roles[role]));
+        json_t *flags = tok->n_appended > 0 ? json_deep_copy(tokenizer_settings_flags(config, (TokenRole)role)) : NULL;
+        if (config->roles[role] && (flags || json_object_get(tok->settings, key) == NULL))
+            json_object_set_new(tok->settings, key, flags ? flags : json_string(config->roles[role]));
+        else
+            json_decref(flags);
     }
 }
 
@@ -363,10 +368,42 @@ static void append_sentinel(Tokenizer *tok, int id)
     g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GUINT_TO_POINTER(tok->sentinels->len));
 }
 
+/* See tokenizer_appended. The finder is to be opened anew. */
+static void drop_appended(Tokenizer *tok)
+{
+    if (tok->n_appended == 0)
+        return;
+    tok->size -= tok->n_appended;
+    tok->n_appended = 0;
+    for (guint i = tok->added->len; i-- > tok->n_own;)
+        if (added_at(tok, i)->id >= tok->size)
+            g_array_remove_index(tok->added, i);
+    for (int role = 0; role < TOKEN_ROLES; role++)
+        if (tok->roles[role] >= tok->size)
+            tok->roles[role] = role >= ROLE_CLS ? role_by_convention(tok, (TokenRole)role) : -1;
+    if (tok->post_processor) /* it could be read before, and leaves out what is not in the vocabulary */
+        frame_read(&tok->frame, tok->post_processor, tok, NULL);
+    else if (tok->frame.before.n > 0 || tok->frame.after.n > 0)
+        tok->frame = frame_of_flags(tok->settings, tok);
+}
+
+void tokenizer_fit(Tokenizer *tok, int64_t rows)
+{
+    if (rows >= tok->size || tok->n_appended == 0)
+        return;
+    log_info("%s: its settings name special tokens that its vocabulary lacks (%d, the first %s), for which the model "
+             "has no embedding row: they are left out",
+             tok->path, tok->n_appended, tokenizer_piece(tok, tok->size - tok->n_appended));
+    drop_appended(tok);
+    open_finder(tok);
+}
+
+/* Sentinels follow the vocabulary: tokens that were appended to it make room. */
 void tokenizer_add_sentinels(Tokenizer *tok, int n)
 {
     if (tok->sentinels->len > 0)
         return;
+    drop_appended(tok);
     int first = tok->size + n - 1;
     for (int i = 0; i < n; i++)
         append_sentinel(tok, first - i);

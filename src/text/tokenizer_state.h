@@ -20,7 +20,8 @@ struct Tokenizer {
     TokenizerFacts facts;
     char *path;
     char hash[17];
-    int size;      /* number of ids */
+    int size;       /* number of ids */
+    int n_appended; /* see tokenizer_appended */
     GArray *added; /* AddedToken, which own their strings: n_own tokens of the model itself, then tokens of files beside
                       it, then sentinels */
     guint n_own;

@@ -33,15 +33,16 @@ static bool has_flags_of_files(const Tokenizer *tok, const AddedToken *token)
     return token->id == tok->roles[ROLE_MASK] && tok->class_.name && !tokenizer_is_json(tok->path);
 }
 
-/* Added tokens that tokenizer_config.json must list: all except those of the model file and the sentinels that
- * tokenizer_open adds. */
+/* Added tokens that tokenizer_config.json must list: all except those of the model file and what tokenizer_open adds:
+ * sentinels and appended tokens. */
 static GArray *tokens_to_list(const Tokenizer *tok)
 {
     GArray *listed = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (guint i = 0; i < tok->added->len; i++) {
         const AddedToken *token = added_at(tok, i);
         const bool sentinel = tok->facts.adds_sentinels && tokenizer_sentinel_index(tok, token->id) >= 0;
-        if (i < tok->n_own ? has_flags_of_files(tok, token) : !sentinel)
+        const bool appended = token->id >= tok->size - tok->n_appended;
+        if (i < tok->n_own ? has_flags_of_files(tok, token) : !sentinel && !appended)
             g_array_append_val(listed, *token);
     }
     return listed;

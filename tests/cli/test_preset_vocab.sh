@@ -53,3 +53,39 @@ for path in none.model ''; do
     expect 0 'model.vocab is 50257, as in the preset gpt2: there is no tokenizer to take it from' "$loam" plan config.yaml \
         tokenizer.path=$path run.dir=new data.train= data.valid=
 done
+
+# A BERT whose tokenizer's settings name a token that the vocabulary lacks, but only after the run has begun, goes on to
+# the bit, with a row for the token and without; evaluation and fine-tuning take the model, and a new one has the row.
+"$loam" tokenizer train --kind wordpiece --for bert --vocab-size 120 --out bert corpus.txt 2>err || fail "$(cat err)"
+rm -f bert/special_tokens_map.json
+echo '{}' >bert/tokenizer_config.json
+"$loam" prepare --tokenizer bert --out words --valid 10% corpus.txt >/dev/null 2>err || fail "$(cat err)"
+cat >bert.yaml <<YAML
+model: { preset: bert-base, n_enc: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, max_positions: 64, dropout: 0 }
+tokenizer: { path: bert }
+data: { objective: mlm, train: words, input_length: 64 }
+train: { length: 2 steps, batch: 4 samples, micro_batch: 4 samples, save_every: 2 steps }
+YAML
+berts() { "$loam" train bert.yaml "$@" 2>log || fail "train bert.yaml $*: $(tail -n 3 log)"; }
+grew="bert/vocab.txt: its settings name special tokens that its vocabulary lacks (1, the first <pad>)"
+for multiple in 1 128; do
+    echo '{}' >bert/tokenizer_config.json
+    berts run.dir=plain$multiple model.vocab_multiple=$multiple
+    cp -r plain$multiple named$multiple
+    berts run.dir=plain$multiple model.vocab_multiple=$multiple train.length='6 steps'
+    echo '{ "pad_token": "<pad>" }' >bert/tokenizer_config.json
+    berts run.dir=named$multiple model.vocab_multiple=$multiple train.length='6 steps'
+    [ "$(grep -cF "$grew" log)" = $((multiple == 1)) ] || fail "vocab_multiple $multiple: $(cat log)"
+    cmp {plain,named}$multiple/checkpoints/latest/weights-00001-of-00001.safetensors || fail "vocab_multiple $multiple: other weights"
+    cp bert/tokenizer_config.json named$multiple/
+    "$loam" eval named$multiple data.valid=words-valid >out 2>err || fail "eval: $(cat err)"
+    "$loam" export named$multiple --to hf --out hf$multiple >out 2>err || fail "export: $(cat err)"
+    berts run.dir=tuned$multiple train.init=named$multiple train.length='1 steps'
+done
+berts run.dir=fresh model.vocab_multiple=1
+[ "$(vocab_of fresh)" = "$(($(vocab_of plain1) + 1))" ] || fail "a new model has $(vocab_of fresh) rows"
+cp -r fresh again
+berts run.dir=fresh model.vocab_multiple=1 train.length='4 steps'
+berts run.dir=again model.vocab_multiple=1 tokenizer.path=fresh train.length='4 steps'
+cmp {fresh,again}/checkpoints/latest/weights-00001-of-00001.safetensors || fail "the copied tokenizer trains otherwise"
+echo "ok: tokens that settings append change no model that was trained without them"

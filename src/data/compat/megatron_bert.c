@@ -142,7 +142,7 @@ static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int6
     if (numpy_random(rng) < MASK_SHARE)
         out->inputs[at] = config->mask;
     else if (numpy_random(rng) >= 0.5)
-        out->inputs[at] = (int32_t)numpy_interval(rng, (uint32_t)config->vocab - 1);
+        out->inputs[at] = (int32_t)numpy_interval(rng, (uint32_t)(config->vocab - config->n_appended) - 1);
 }
 
 /* The budget need not be a whole number: at a density of 15 % nothing is hidden in a sample of 6 tokens or fewer, as in

@@ -238,7 +238,7 @@ static int64_t draw_ngram(int64_t max_ngram, Philox *rng)
 static void hide(const ObjectiveConfig *config, Philox *rng, Example *out, int64_t at)
 {
     double u = philox_uniform(rng);
-    int32_t any = (int32_t)philox_below(rng, (uint64_t)config->vocab);
+    int32_t any = (int32_t)philox_below(rng, (uint64_t)(config->vocab - config->n_appended));
     out->weights[at] = 1;
     if (u >= KEEP_SHARE + RANDOM_SHARE)
         out->inputs[at] = config->mask;

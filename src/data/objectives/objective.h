@@ -46,7 +46,8 @@ typedef struct ObjectiveConfig {
                            no side data */
     bool takes_others;  /* `choose` may ask for a chunk of another document */
     /* Token ids; -1 means that the tokenizer has no such token. */
-    int32_t vocab; /* vocabulary size */
+    int32_t vocab;      /* vocabulary size */
+    int32_t n_appended; /* its last ids (tokenizer_appended), which are never drawn at random */
     int32_t eos, cls, sep, mask;
     int32_t target_end; /* token that ends the targets of subtree_corruption, such as AST-T5's <sen000>; 0 means eos */
     int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (T5's <extra_id_0>); number of sentinels */

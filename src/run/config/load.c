@@ -191,6 +191,8 @@ Tokenizer *config_open_tokenizer(const Config *config, GError **error)
         fail_context(error, "tokenizer.path");
         return NULL;
     }
+    if (config->model.vocab > 0)
+        tokenizer_fit(tok, config->model.vocab);
     if (needs_sentinels(config, tok))
         tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
     if (*config->tokenizer.blanks && !tokenizer_set_blanks(tok, config->tokenizer.blanks, error)) {

@@ -237,7 +237,7 @@ static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **
         return true;
     g_autoptr(Tokenizer) saved = path ? tokenizer_open(path, NULL) : NULL;
     bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
-                tokenizer_size(saved) == tokenizer_size(tok);
+                tokenizer_size(saved) - tokenizer_appended(saved) == tokenizer_size(tok) - tokenizer_appended(tok);
     if (inside && path && !same)
         return fail_user(error, "run.dir has two different tokenizers, %s and tokenizer.path %s: move one of them away",
                          path, tokenizer_path(tok));
