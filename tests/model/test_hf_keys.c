@@ -246,6 +246,27 @@ static void harmless_values_are_read(void)
     }
 }
 
+/* Qwen3Config takes 32 heads of keys and values if the key is absent, and as many as of queries if it is null. */
+static void qwen3_has_heads_of_keys_by_those_of_queries_if_null(void)
+{
+    static const struct {
+        int64_t heads;
+        bool null;
+    } cases[] = { { 16, true }, { 64, true }, { 32, false }, { 64, false } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        json_t *root = config_of("qwen3");
+        json_object_set_new(root, "num_attention_heads", json_integer(cases[i].heads));
+        json_object_set_new(root, "num_key_value_heads", json_integer(cases[i].null ? cases[i].heads : 32));
+        g_autofree char *wanted = digest(root);
+        json_object_del(root, "num_key_value_heads");
+        if (cases[i].null)
+            json_object_set_new(root, "num_key_value_heads", json_null());
+        g_autofree char *got = digest(root);
+        g_assert_cmpstr(wanted, ==, got);
+        json_decref(root);
+    }
+}
+
 /* attribute_map of transformers' classes. */
 static void aliases_stand_for_their_keys(void)
 {
@@ -299,6 +320,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hf_keys/no_key_is_ignored_without_a_reason", no_key_is_ignored_without_a_reason);
     g_test_add_func("/hf_keys/keys_of_no_class_are_refused_by_name", keys_of_no_class_are_refused_by_name);
     g_test_add_func("/hf_keys/harmless_values_are_read", harmless_values_are_read);
+    g_test_add_func("/hf_keys/qwen3_has_heads_of_keys_by_those_of_queries_if_null",
+                    qwen3_has_heads_of_keys_by_those_of_queries_if_null);
     g_test_add_func("/hf_keys/aliases_stand_for_their_keys", aliases_stand_for_their_keys);
     g_test_add_func("/hf_keys/generation_settings_of_old_folders_are_taken",
                     generation_settings_of_old_folders_are_taken);

@@ -29,7 +29,10 @@ static void shape_qwen3(ModelConfig *config, const ModelConfig *was)
 
 static bool read_qwen3(const json_t *root, ModelConfig *config, GError **error)
 {
-    const HfKey kv_heads = HF_INT("num_key_value_heads", kv_heads, 32, 1, (double)config->heads);
+    /* Qwen3Config has 32 by default, and takes null for as many as there are heads of queries. */
+    const bool null = json_is_null(json_object_get(root, "num_key_value_heads"));
+    const double heads = (double)config->heads;
+    const HfKey kv_heads = HF_INT("num_key_value_heads", kv_heads, null ? heads : 32, 1, heads);
     return hf_key_read(root, &kv_heads, config, error) &&
            hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
 }
