@@ -334,14 +334,15 @@ static bool has_begun(const char *dir)
     return begun;
 }
 
-static bool check_regular(const char *path, GError **error)
+static bool check_openable(const char *path, GError **error)
 {
     GStatBuf file;
-    return g_stat(path, &file) != 0 || S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) ||
+    return g_stat(path, &file) != 0 || !(S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || S_ISBLK(file.st_mode)) ||
            fail_user(error, "%s is no regular file: a run writes a file of this name; move it away", path);
 }
 
-/* Fails if a file that a run opens is a FIFO, at which opening may wait without end, a socket or a device. */
+/* Fails if a file that a run opens is a FIFO, at which opening may wait without end, a socket or a disk. A link to
+ * /dev/null is none of them. */
 static bool check_files(const char *dir, GError **error)
 {
     static const char *const files[] = { "lock",          "log.txt",   "config.yaml",
@@ -349,7 +350,7 @@ static bool check_files(const char *dir, GError **error)
     static const char *const folders[] = { "ranks", "tb" };
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename(dir, files[i], NULL);
-        if (!check_regular(path, error))
+        if (!check_openable(path, error))
             return false;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
@@ -357,7 +358,7 @@ static bool check_files(const char *dir, GError **error)
         g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
         for (const char *name; entries && (name = g_dir_read_name(entries));) {
             g_autofree char *path = g_build_filename(folder, name, NULL);
-            if (!check_regular(path, error))
+            if (!check_openable(path, error))
                 return false;
         }
     }

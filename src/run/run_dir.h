@@ -20,7 +20,7 @@ void run_find_below(GPtrArray *dirs, const char *path);
 /* The run directories of all paths, by run_find_below. Fails unless there is a path, and each has a run. */
 GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **error);
 /* Fails if `dir` is a folder that contains files but is not a run directory, so that a run cannot mix with or replace
- * them, or if a file that the run would open there is no regular file. */
+ * them, or if a file that the run would open there is a FIFO, a socket or a disk. */
 bool run_check_folder(const char *dir, GError **error);
 /* Creates the directory and locks it until lock_release(*lock), or until the process ends. Fails if another process
  * holds the lock. */

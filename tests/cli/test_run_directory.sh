@@ -118,6 +118,10 @@ for name in lock log.txt metrics.jsonl hooks.log train_inner.jsonl config.yaml r
     [ ! -e "$work/kept" ] || mv "$work/kept" "$work/fifo/$name"
 done
 
+# A log that leads to /dev/null is one that nobody wants to keep.
+ln -sf /dev/null "$work/fifo/log.txt"
+expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/fifo" train.length=5
+
 # A folder of something else is refused before anything in it is touched.
 "$loam" train "$work/config.yaml" run.dir="$work/made" train.length=2 2>"$work/log"
 "$loam" export "$work/made" --to hf --out "$work/hf-folder" >"$work/out" 2>"$work/err"
