@@ -34,6 +34,17 @@ static bool parse_step(int64_t *step, GError **error)
                      to);
 }
 
+static void tell_undone(const char *dir)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    const int64_t lost = run_lost_save(dir);
+    g_autofree char *newest = steps->len == 0 ? g_strdup("it has no checkpoint")
+                                              : g_strdup_printf("its newest checkpoint is step %" PRId64,
+                                                                g_array_index(steps, int64_t, 0)),
+                    *missing = lost < 0 ? g_strdup("") : g_strdup_printf(", step %" PRId64 " is missing", lost);
+    log_info("%s is as it was before: %s%s", dir, newest, missing);
+}
+
 bool verb_rollback(int argc, char **argv, GError **error)
 {
     int64_t step = 0;
@@ -47,7 +58,7 @@ bool verb_rollback(int argc, char **argv, GError **error)
     if (dir == NULL || !(undo ? rollback_undo(dir, error) : parse_step(&step, error) && rollback_to(dir, step, error)))
         return false;
     if (undo)
-        log_info("%s is as it was before: its newest checkpoint is step %" PRId64, dir, run_linked(dir, "latest"));
+        tell_undone(dir);
     else
         log_info("%s is at step %" PRId64
                  "; what came after lies in %s/rollback until the next save, and `loam rollback "

@@ -20,7 +20,7 @@
  *   undo         the reversal is decided
  *   best, latest the names of the checkpoints that the links of the run named
  *   checkpoints/ those of later steps
- *   no-NAME      the run has no folder NAME
+ *   no-NAME      the run has no file or folder NAME
  *   mlflow/      what the run had in a store of MLflow
  *   config.yaml
  * and what services_written lists. */
@@ -77,20 +77,14 @@ static void put_store_back(const char *dir)
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 
-static bool copy_file(const char *dir, const char *folder, const char *name, GError **error)
+/* If the run has no such file or folder, a file no-NAME says so, and an undo removes what came after. */
+static bool copy(const char *dir, const char *folder, const char *name, GError **error)
 {
-    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL);
-    return io_copy_file(from, copy, error);
-}
-
-/* If the run has no such folder, a file no-NAME says so, and an undo removes what came after. */
-static bool copy_folder(const char *dir, const char *folder, const char *name, GError **error)
-{
-    g_autofree char *from = g_build_filename(dir, name, NULL), *copy = g_build_filename(folder, name, NULL),
+    g_autofree char *from = g_build_filename(dir, name, NULL), *to = g_build_filename(folder, name, NULL),
                     *none = g_strdup_printf("%s/no-%s", folder, name);
-    if (!g_file_test(from, G_FILE_TEST_IS_DIR))
-        return io_write_file(none, "", 0, error);
-    return io_make_directories(copy, error) && io_copy_tree(from, copy, error);
+    if (g_file_test(from, G_FILE_TEST_IS_DIR))
+        return io_make_directories(to, error) && io_copy_tree(from, to, error);
+    return g_file_test(from, G_FILE_TEST_EXISTS) ? io_copy_file(from, to, error) : io_write_file(none, "", 0, error);
 }
 
 /* Fills the folder that becomes RUN/rollback. */
@@ -101,13 +95,13 @@ static bool copy_all(const char *dir, const char *folder, int64_t step, GError *
                     *text = g_strdup_printf("%" PRId64 "\n", step);
     g_autofree const char **files = services_written(false), **folders = services_written(true);
     if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error) ||
-        !copy_file(dir, folder, "config.yaml", error))
+        !copy(dir, folder, "config.yaml", error))
         return false;
     for (int i = 0; files[i]; i++)
-        if (!copy_file(dir, folder, files[i], error))
+        if (!copy(dir, folder, files[i], error))
             return false;
     for (int i = 0; folders[i]; i++)
-        if (!copy_folder(dir, folder, folders[i], error))
+        if (!copy(dir, folder, folders[i], error))
             return false;
     keep_store(dir, folder);
     return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
@@ -229,6 +223,7 @@ static bool go_back(const char *dir, GError **error)
         return false;
     link_back(dir, "latest");
     link_back(dir, "best");
+    put_store_back(dir); /* where mlflow.txt says that it is now */
     if (!put_back(dir, "config.yaml", error))
         return false;
     for (int i = 0; files[i]; i++)
@@ -237,7 +232,6 @@ static bool go_back(const char *dir, GError **error)
     for (int i = 0; folders[i]; i++)
         if (!put_back(dir, folders[i], error))
             return false;
-    put_store_back(dir);
     return rollback_forget(dir, error);
 }
 

@@ -56,6 +56,12 @@ other=$(dirname "$(grep -lx 'name: "other"' "$work"/mlruns/*/meta.yaml)")
 [ "$(cut -d ' ' -f 3 "$other/$(basename "$second")/metrics/train/loss" | tail -n 1)" = 14 ] || fail "the entry did not move"
 grep -qx "experiment_id: '$(basename "$other")'" "$other/$(basename "$second")/meta.yaml" || fail "$(cat "$other"/*/meta.yaml)"
 
+# A run that starts over without its checkpoints is another run there.
+rm -r "$work/run/checkpoints"
+expect 0 "what the run before wrote is in $work/run/before-1" "${train[@]}" train.stop_at='2 steps'
+values "$first" | diff "$work/values" - || fail "a run that starts over wrote into the entry of the run before"
+[ "$(entries)" = 3 ] && [ -e "$work/run/before-1/mlflow.txt" ] || fail "$(entries) entries after starting over"
+
 # A store that cannot be written is a warning.
 : >"$work/file"
 expect 0 "log.mlflow: $work/file is a file; a folder is wanted there; the run goes on" "$loam" train "$work/config.yaml" \

@@ -8,11 +8,14 @@ losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-
 state() { (cd "$1" && ls -1 checkpoints && readlink checkpoints/latest checkpoints/best && cat checkpoints/*/state.json && ls -1 spikes && losses .); }
 
 $train run.dir="$work/run" 2>"$work/log"
-# A folder that the run does not have is not there after an undo, either.
+# A file or folder that the run does not have is not there after an undo, either, such as one that a start made.
 ls "$work/run" >"$work/names"
-"$loam" rollback "$work/run" --to 12 2>"$work/log"
-"$loam" rollback "$work/run" --undo 2>"$work/log"
-ls "$work/run" | diff "$work/names" - || fail "other files after an undo"
+cp -r "$work/run" "$work/branch"
+"$loam" rollback "$work/branch" --to 12 2>"$work/log"
+{ LOAM_FAULT=step:2 $train run.dir="$work/branch" train.fairseq_log=true log.mlflow="$work/mlruns" >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+[ -e "$work/branch/train_inner.jsonl" ] && [ -e "$work/branch/mlflow.txt" ] || fail "the start made no files: $(ls "$work/branch")"
+"$loam" rollback "$work/branch" --undo 2>"$work/log"
+ls "$work/branch" | diff "$work/names" - || fail "other files after an undo"
 mkdir "$work/run/spikes"
 echo '{}' | tee "$work/run/spikes/step-00000003.json" >"$work/run/spikes/step-00000015.json"
 state "$work/run" >"$work/whole"
@@ -26,6 +29,12 @@ expect 1 'give one of --to STEP and --undo' "$loam" rollback "$work/run" --to 4 
 expect 1 '--to is "best", want the step of a checkpoint, such as 12000' "$loam" rollback "$work/run" --to best
 expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
 [ ! -e "$work/run/rollback" ] || fail "something was made"
+
+# A newest checkpoint that is missing is so after an undo, too.
+cp -r "$work/run" "$work/lost"
+rm -r "$work/lost/checkpoints/step-00000020"
+expect 0 'is at step 12' "$loam" rollback "$work/lost" --to 12
+expect 0 'its newest checkpoint is step 16, step 20 is missing' "$loam" rollback "$work/lost" --undo
 
 # A checkpoint under the name of another step is none of that step.
 cp -r "$work/run" "$work/renamed"

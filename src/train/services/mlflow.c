@@ -491,6 +491,6 @@ static void mlflow_service_close(void *own, const Trainer *t, const GError *prob
     g_free(store);
 }
 
-const Service mlflow_service = { .open = mlflow_service_open,
-                                 .told = mlflow_service_told,
-                                 .close = mlflow_service_close };
+const Service mlflow_service = {
+    .file = ID_FILE, .open = mlflow_service_open, .told = mlflow_service_told, .close = mlflow_service_close
+};
