@@ -112,6 +112,14 @@ rm -rf "$work/left/checkpoints/step-00000005" "$work/left/checkpoints/step-00000
 samples "$work/left" 5 >"$work/out"
 grep -q 'left read samples 17 to 40 in steps 4 to 8, with another train.batch or train.skip_samples than it has now; which of them were step 5 is a guess' \
     "$work/err" || fail "$(cat "$work/err")"
+# Far steps are reached in jumps: over what is skipped, and up to the changes of the batch.
+far() { "$loam" inspect batch "$@" --samples 1 --json 2>"$work/err" | grep -o '"sample":[0-9]*' | sed -n 1p; }
+for case in '20000000003=train.skip_samples=5-9 train.batch=2samples train.batch_rampup= --step 10000000000' \
+    '20000000006=train.skip_samples=5-9,20000000000-20000000001,20000000003-20000000004 train.batch=2samples train.batch_rampup= --step 10000000000' \
+    '79999999863=train.batch=8samples train.batch_rampup=2,2,100samples train.skip_samples=5-9 --step 10000000000'; do
+    got=$(far "$work/config.yaml" ${case#*=}) || fail "$(cat "$work/err")"
+    [ "$got" = "\"sample\":${case%%=*}" ] || fail "$case: $got"
+done
 # A dataset that was made again is not what the run has read.
 "$loam" prepare --tokenizer "$work/tok.model" --out "$work/data" --replace --valid 20% --workers 2 "$work/corpus.txt" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 expect 0 'the run has not read these samples' "$loam" inspect batch "$work/left" --samples 1

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#define FAR ((int64_t)1000000000000000000)
+
 /* What a run had read after a step. */
 typedef struct Point {
     int64_t step, samples, tokens;
@@ -67,16 +69,26 @@ static int64_t after_skips(const Counting *by, Point at)
     return at.samples;
 }
 
-/* The point after step `step`, as the options lead to it. */
+/* Number of next steps, at most `most`, that read as many samples as the next one and skip none. at: after_skips. */
+static int64_t steps_alike(const Counting *by, Point at, int64_t batch, int64_t most)
+{
+    int64_t n = MIN(most, batch_lasts(&by->batches, at.samples, at.tokens));
+    for (int i = 0; i < by->n_skips; i++)
+        if (by->skips[i].first >= at.samples)
+            n = MIN(n, (by->skips[i].first - at.samples) / batch);
+    return n;
+}
+
+/* The point after step `step`, as the options lead to it. The counts of many steps stop at FAR. */
 static Point advance(const Counting *by, Point at, int64_t step)
 {
-    if (at.step == 0 && by->n_skips == 0)
-        return (Point){ step, batch_samples(&by->batches, step), 0 };
     while (at.step < step) {
         at.samples = after_skips(by, at);
-        const int64_t n = by->n_skips == 0 && !batch_varies(&by->batches) ? step - at.step : 1,
-                      samples = n * batch_at(&by->batches, at.samples, at.tokens);
-        at = (Point){ at.step + n, at.samples + samples, at.tokens + samples * by->batches.input_length };
+        const int64_t batch = batch_at(&by->batches, at.samples, at.tokens), length = by->batches.input_length,
+                      n = steps_alike(by, at, batch, step - at.step),
+                      samples = n <= (FAR - at.samples) / batch ? n * batch : MAX(batch, FAR - at.samples);
+        at = (Point){ at.step + n, at.samples + samples,
+                      samples <= (FAR - at.tokens) / length ? at.tokens + samples * length : FAR };
     }
     return at;
 }

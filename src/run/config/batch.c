@@ -195,6 +195,19 @@ static int64_t next_change(const BatchSchedule *batches, int64_t samples)
     return FAR;
 }
 
+int64_t batch_lasts(const BatchSchedule *batches, int64_t samples, int64_t tokens)
+{
+    const int64_t batch = batch_at(batches, samples, tokens), next = next_change(batches, samples);
+    int64_t way = next < FAR ? next - samples : INT64_MAX;
+    if (batches->in_tokens) {
+        int i = 0;
+        while (i < batches->n && batches->stages[i].from <= tokens)
+            i++;
+        way = i < batches->n ? (batches->stages[i].from - tokens - 1) / batches->input_length + 1 : INT64_MAX;
+    }
+    return way < INT64_MAX ? (way - 1) / batch + 1 : INT64_MAX;
+}
+
 static int64_t estimated_batch(const BatchSchedule *batches, int64_t samples)
 {
     return batch_at(batches, samples, samples < FAR / batches->input_length ? samples * batches->input_length : FAR);

@@ -318,6 +318,9 @@ bool batch_varies(const BatchSchedule *batches);
 int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
+/* Number of next steps of that run, at least 1, that have as many samples as the next one if none are skipped;
+ * INT64_MAX: all. */
+int64_t batch_lasts(const BatchSchedule *batches, int64_t samples, int64_t tokens);
 /* Fails unless each of `data` data-parallel ranks has a sample of every step of a run that has read `samples` samples
  * and `tokens` tokens: of its next step, which is the smallest one left of a ramp-up, or of the smallest stage. */
 bool batch_check_ranks(const BatchSchedule *batches, int64_t samples, int64_t tokens, int64_t data, GError **error);
