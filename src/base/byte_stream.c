@@ -134,10 +134,16 @@ static void xz_close(ByteStream *stream)
     lzma_end(&stream->xz);
 }
 
+/* liblzma sees only the whole header of a stream, 12 bytes; of a file that is shorter, the first bytes are compared. */
 static Step xz_step(ByteStream *stream, char *out, size_t *n)
 {
     lzma_stream *z = &stream->xz;
     lzma_ret code;
+    static const char magic[6] = "\xfd\x37zXZ";
+    if (z->total_in == 0 && memcmp(stream->stored + stream->begin, magic, MIN(stream->end - stream->begin, 6)) != 0) {
+        stream->reason = "no header";
+        return STEP_UNKNOWN;
+    }
     DECODE(z, code = lzma_code(z, z->avail_in > 0 ? LZMA_RUN : LZMA_FINISH));
     if (code == LZMA_STREAM_END || code == LZMA_OK || code == LZMA_BUF_ERROR)
         return code == LZMA_STREAM_END ? STEP_END : STEP_INSIDE;
