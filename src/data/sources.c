@@ -24,7 +24,7 @@ static char *cut_sources(const DataConfig *config, int part, GError **error)
     Mixture *mixture = mixture_parse(config->train, error);
     if (!mixture)
         return NULL;
-    g_autoptr(GString) list = g_string_new(NULL);
+    g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(g_free);
     for (int k = 0; k < mixture->n; k++) {
         double own[SPLIT_PARTS];
         int own_part;
@@ -33,11 +33,11 @@ static char *cut_sources(const DataConfig *config, int part, GError **error)
         g_autofree char *name = is_part ? g_strdup(mixture->paths[k]) : split_name(mixture->paths[k], shares, part);
         if (is_part && part != SPLIT_TRAIN)
             continue;
-        g_string_append_printf(list, "%s%s%s%s", list->len ? "," : "", name, mixture->weighted ? ":" : "",
-                               mixture->weighted ? weight : "");
+        g_ptr_array_add(items, g_strconcat(name, mixture->weighted ? ":" : NULL, weight, NULL));
     }
+    g_ptr_array_add(items, NULL);
     mixture_free(mixture);
-    return g_strdup(list->str);
+    return text_list_join((const char *const *)items->pdata);
 }
 
 bool sources_check(const DataConfig *config, GError **error)

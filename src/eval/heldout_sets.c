@@ -31,14 +31,16 @@ static bool check_name(const GPtrArray *sets, const char *item, const char *name
     return true;
 }
 
-static bool add_heldout_set(GPtrArray *sets, const DataConfig *config, const char *name, const char *prefix,
+/* list: the dataset of the set, or several, as loader_open reads them. */
+static bool add_heldout_set(GPtrArray *sets, const DataConfig *config, const char *name, const char *list,
                             const Tokenizer *tok, uint64_t seed, GError **error)
 {
+    g_auto(GStrv) paths = text_list(list);
     HeldoutSet *set = g_new0(HeldoutSet, 1);
     g_ptr_array_add(sets, set);
     set->name = g_strdup(name);
-    set->path_prefix = g_strdup(prefix);
-    set->loader = loader_open(config, prefix, tok, seed, true, error);
+    set->path_prefix = g_strdup(paths[0] && !paths[1] ? paths[0] : list);
+    set->loader = loader_open(config, list, tok, seed, true, error);
     return set->loader != NULL;
 }
 
@@ -63,8 +65,8 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
         const char *text = *item;
         size_t n = sources_valid_name(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
-        if (!check_name(sets, text, name, error) ||
-            !add_heldout_set(sets, config, name, n > 0 ? text + n + 1 : text, tok, seed, error))
+        g_autofree char *path = text_list_join((const char *const[]){ n > 0 ? text + n + 1 : text, NULL });
+        if (!check_name(sets, text, name, error) || !add_heldout_set(sets, config, name, path, tok, seed, error))
             return NULL;
     }
     return g_steal_pointer(&sets);
