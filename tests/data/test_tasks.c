@@ -1,6 +1,8 @@
 /* The tasks of the table: from a small file in the layout of the official one to the texts of T5. */
 #include "data/task_test.h"
 
+#include <glib/gstdio.h>
+
 typedef struct Case {
     const char *task, *file, *text; /* a file of the official layout */
     const char *input;
@@ -357,28 +359,38 @@ static void clone__functions_come_from_the_file_beside(void)
     folder_remove(folder);
 }
 
-/* A folder stands for its files, of which a task with parallel files has several. */
+/* A folder stands for its files, of which a task with parallel files has several; a comma in its name stays one. */
 static void folders__hold_parallel_files(void)
 {
-    char *folder = folder_new();
-    g_autofree char *data = g_strconcat("task.data=", folder, NULL),
-                    *train_path =
-                        g_strconcat(folder, "/train.java-cs.txt.java,", folder, "/train.java-cs.txt.cs", NULL),
-                    *valid_path =
-                        g_strconcat(folder, "/valid.java-cs.txt.java,", folder, "/valid.java-cs.txt.cs", NULL);
-    char *settings[] = { (char[]){ "task.name=java_cs" }, data, NULL };
-    TaskConfig config = task_config_of(settings);
-    g_autoptr(GError) error = NULL;
-    TaskFile train, valid;
-    Task task;
-    g_assert_true(task_configure(&task, &config, &error));
-    g_assert_true(task_files(&task, &config, &train, &valid, &error));
-    g_assert_cmpstr(train.path, ==, train_path);
-    g_assert_cmpstr(valid.path, ==, valid_path);
-    g_free(train.path);
-    g_free(valid.path);
-    task_config_clear(&config);
-    folder_remove(folder);
+    static const struct {
+        const char *task, *train, *valid;
+    } folders[] = { { "java_cs", "%s/a\\,b/train.java-cs.txt.java,%s/a\\,b/train.java-cs.txt.cs",
+                      "%s/a\\,b/valid.java-cs.txt.java,%s/a\\,b/valid.java-cs.txt.cs" },
+                    { "sst2", "%s/a,b/train.tsv", "%s/a,b/dev.tsv" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        char *folder = folder_new();
+        g_autofree char *inner = g_build_filename(folder, "a,b", NULL), *data = g_strconcat("task.data=", inner, NULL),
+                        *name = g_strconcat("task.name=", folders[i].task, NULL);
+        g_autoptr(GString) train_path = g_string_new(folders[i].train);
+        g_autoptr(GString) valid_path = g_string_new(folders[i].valid);
+        g_string_replace(train_path, "%s", folder, 0);
+        g_string_replace(valid_path, "%s", folder, 0);
+        g_assert_cmpint(g_mkdir(inner, 0700), ==, 0);
+        char *settings[] = { name, data, NULL };
+        TaskConfig config = task_config_of(settings);
+        g_autoptr(GError) error = NULL;
+        TaskFile train, valid;
+        Task task;
+        g_assert_true(task_configure(&task, &config, &error));
+        g_assert_true(task_files(&task, &config, &train, &valid, &error));
+        g_assert_cmpstr(train.path, ==, train_path->str);
+        g_assert_cmpstr(valid.path, ==, valid_path->str);
+        g_free(train.path);
+        g_free(valid.path);
+        task_config_clear(&config);
+        g_assert_cmpint(g_rmdir(inner), ==, 0);
+        folder_remove(folder);
+    }
 }
 
 int main(int argc, char **argv)

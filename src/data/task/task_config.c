@@ -314,7 +314,7 @@ static bool read_share(const char *text, double *share)
     return end != text && end[percent] == '\0';
 }
 
-/* The paths of files in a folder; several names are separated by commas. */
+/* The path of a file in a folder; of several names, separated by commas, the list of their paths. */
 static char *in_folder(const char *folder, const char *names)
 {
     g_auto(GStrv) files = text_list(names);
@@ -322,7 +322,7 @@ static char *in_folder(const char *folder, const char *names)
         g_autofree char *name = *file;
         *file = g_build_filename(folder, name, NULL);
     }
-    return g_strjoinv(",", files);
+    return files[0] && !files[1] ? g_strdup(files[0]) : text_list_join((const char *const *)files);
 }
 
 /* The file `name` of the folder, or the path itself if it is not a folder. */
