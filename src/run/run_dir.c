@@ -345,8 +345,8 @@ static bool check_openable(const char *path, GError **error)
  * /dev/null is none of them. */
 static bool check_files(const char *dir, GError **error)
 {
-    static const char *const files[] = { "lock",          "log.txt",   "config.yaml",
-                                         "metrics.jsonl", "hooks.log", "train_inner.jsonl" };
+    static const char *const files[] = { "lock",      "log.txt",           "config.yaml", "metrics.jsonl",
+                                         "hooks.log", "train_inner.jsonl", "mlflow.txt" };
     static const char *const folders[] = { "ranks", "tb" };
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename(dir, files[i], NULL);

@@ -109,7 +109,7 @@ expect 1 'is not UTF-8' "$loam" train "$work/config.yaml" run.dir="$work/$name/o
 
 # Where a run opens a file there may be no FIFO, at which it would wait.
 cp -r "$work/comma, and space/run" "$work/fifo"
-for name in lock log.txt metrics.jsonl hooks.log train_inner.jsonl config.yaml ranks/0000.json tb/events.out.tfevents.1; do
+for name in lock log.txt metrics.jsonl hooks.log train_inner.jsonl mlflow.txt config.yaml ranks/0000.json tb/events.out.tfevents.1; do
     [ ! -e "$work/fifo/$name" ] || mv "$work/fifo/$name" "$work/kept"
     mkfifo "$work/fifo/$name"
     expect 1 "$work/fifo/$name is no regular file" timeout 20 "$loam" train "$work/config.yaml" run.dir="$work/fifo" train.length=4
