@@ -65,7 +65,8 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
         const char *text = *item;
         size_t n = sources_valid_name(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
-        g_autofree char *path = text_list_join((const char *const[]){ n > 0 ? text + n + 1 : text, NULL });
+        const char *prefix = n > 0 ? text + n + 1 + strspn(text + n + 1, " \t") : text;
+        g_autofree char *path = text_list_join((const char *const[]){ prefix, NULL });
         if (!check_name(sets, text, name, error) || !add_heldout_set(sets, config, name, path, tok, seed, error))
             return NULL;
     }

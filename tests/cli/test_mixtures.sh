@@ -54,5 +54,6 @@ for file in "$work"/few.*; do cp "$file" "$work/cm/a,b.${file##*.}"; done
 expect 0 "held-out loss" "$loam" train "$work/config.yaml" run.dir="$work/comma" 'train.length=2 steps' \
     data.train="$work/cm/a\,b" data.valid="held-out:$work/cm/a\,b"
 expect 0 "$work/cm/a,b: loss" "$loam" eval "$work/comma" data.valid="$work/cm/a\,b"
+expect 0 "few: loss" "$loam" eval "$work/comma" data.valid="few: $work/few"
 expect 0 "$work/cm/a,b@valid:9/1/0: loss" "$loam" eval "$work/comma" data.valid= data.split=9,1,0
 expect 0 "@valid:9/1/0:3" "$loam" eval "$work/comma" data.valid= data.split=9,1,0 data.train="$work/cm/a\,b:3,$work/data:1"
