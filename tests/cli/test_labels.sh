@@ -53,6 +53,16 @@ expect 1 'task.scores: item 1: one value is wanted, not a map' "$loam" train map
 
 refuse 'task.scores=f1: none of the labels bad and good is 1, name the positive one: task.positive=good' $marks task.scores=f1
 [ ! -e runs/refused/task ] || fail "prepared in vain"
+# A run of an earlier version, which kept white space around the names of classes.
+cp -r runs/marks runs/outer
+sed -i 's/^  labels: bad,good/  labels: " bad, good"/' runs/outer/config.yaml
+sed -i 's/bad,good/ bad, good/' runs/outer/task/*.json
+sed -i 's/"bad"/" bad"/; s/"good"/" good"/' runs/outer/task/*.jsonl
+grep -q '" good"' runs/outer/task/train-valid.jsonl && grep -q '" bad, good"' runs/outer/config.yaml || fail "no outer white space"
+"$loam" eval runs/marks --task 2>err | sed 's#runs/[a-z]*##' >scores
+"$loam" eval runs/outer --task 2>err | sed 's#runs/[a-z]*##' | cmp - scores || fail "other scores: $(cat err)"
+"$loam" train runs/outer train.best=accuracy train.length='3 steps' train.eval_every='1 steps' 2>log || fail "$(cat log)"
+grep -q 'best by accuracy: ' log || fail "$(cat log)"
 
 # Several labels in a list are refused before anything is made, by line and name.
 printf '%s\n' '{"text": "bari koti", "mark": ["good"]}' '{"text": "mesa loni", "mark": ["good", "bad"]}' >several.jsonl

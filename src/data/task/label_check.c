@@ -50,6 +50,13 @@ static bool is_unlabelled(const Task *task, const char *classes, const TaskExamp
     return labels && label_is_none(task->learns == LABELS_NONE ? task->labels : classes, example->targets->pdata[0]);
 }
 
+/* Takes the white space off the label of a sequence, and says whether that is a class: earlier versions kept it in the
+ * names of classes, and the examples of their runs have it still. */
+static bool strip_label(const Task *task, const char *classes, const TaskExample *example)
+{
+    return task->learns == LABELS_SEQUENCE && labels_find(classes, g_strstrip(example->targets->pdata[0])) >= 0;
+}
+
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
                         TaskExample *example, GError **error)
 {
@@ -73,7 +80,7 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
     for (char **name = names; *name; name++) {
         if (task->learns == LABELS_TOKENS && label_is_none(classes, *name))
             continue;
-        if (classes && labels_find(classes, *name) < 0)
+        if (classes && labels_find(classes, *name) < 0 && !strip_label(task, classes, example))
             return label_fail(config, classes, where, *name, error);
         if (**name == '\0')
             return fail_user(error, "%s: the label is empty", where);

@@ -195,9 +195,10 @@ int64_t task_reader_count(const TaskReader *reader);
  * commas). classes NULL means that the classes are not known yet. */
 bool label_is_none(const char *classes, const char *name);
 /* Checks that the labels of an example are valid for a classifier: numbers for LABELS_VALUE, otherwise names in
- * config->classes. If the class of a whole sequence is a label that label_is_none accepts, the example has no label: an
- * error if needs_target is true, otherwise the example's answer becomes unknown. Among the tags of tokens such a label
- * is ignored. Numbers have no such label. */
+ * config->classes, of which a sequence's label with white space around it becomes the one without. If the class of a
+ * whole sequence is a label that label_is_none accepts, the example has no label: an error if needs_target is true,
+ * otherwise the example's answer becomes unknown. Among the tags of tokens such a label is ignored. Numbers have no
+ * such label. */
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
                         TaskExample *example, GError **error);
 
