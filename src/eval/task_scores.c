@@ -148,6 +148,17 @@ bool task_scores_check(const Task *task, GError **error)
     return true;
 }
 
+bool task_positive_check(const Task *task, const char *classes, GError **error)
+{
+    g_auto(GStrv) scores = text_list(task->scores), labels = task->learns ? text_list(classes) : task_label_texts(task);
+    if (task->positive || !g_strv_contains((const char *const *)scores, "f1") || g_strv_length(labels) != 2 ||
+        g_strv_contains((const char *const *)labels, "1"))
+        return true;
+    return fail_user(error,
+                     "task.scores=f1: none of the labels %s and %s is 1, name the positive one: task.positive=%s",
+                     labels[0], labels[1], labels[1]);
+}
+
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error)
 {
     const Task *task = scores->task;

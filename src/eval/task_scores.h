@@ -34,6 +34,9 @@ typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, vo
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);
 /* Fails if the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);
+/* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. `classes`
+ * are a classifier's; NULL means none. */
+bool task_positive_check(const Task *task, const char *classes, GError **error);
 
 /* ---- metrics ---- */
 

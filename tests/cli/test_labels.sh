@@ -53,6 +53,16 @@ expect 1 'task.scores: item 1: one value is wanted, not a map' "$loam" train map
 
 refuse 'task.scores=f1: none of the labels bad and good is 1, name the positive one: task.positive=good' $marks task.scores=f1
 [ ! -e runs/refused/task ] || fail "prepared in vain"
+# A run that computes no score needs no positive label, nor does a prediction.
+run run.dir=runs/unscored $marks task.valid=20% task.scores=f1 train.scores=false
+run run.dir=runs/unscored $marks task.valid=20% task.scores=f1 train.scores=false train.length='3 steps'
+for scores in false true; do
+    sed -i "s/^  scores: false/  scores: $scores/" runs/unscored/config.yaml
+    echo 'tuka bari' | "$loam" predict runs/unscored >out 2>err || fail "train.scores=$scores: $(cat err)"
+done
+expect 1 'task.scores=f1: none of the labels' "$loam" eval runs/unscored --task
+expect 0 'f1' "$loam" eval runs/unscored --task task.positive=good
+
 # A run of an earlier version, which kept white space around the names of classes.
 cp -r runs/marks runs/outer
 sed -i 's/^  labels: bad,good/  labels: " bad, good"/' runs/outer/config.yaml

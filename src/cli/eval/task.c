@@ -307,10 +307,10 @@ static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions 
 static bool evaluate_task(Run *run, const TaskEvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };
-    const bool good = task_scores_check(&run->task, error) && find_files(run, &train, &file, error) &&
-                      open_shots(run, &train, options, error) &&
-                      open_ranking(run, train.path ? &train : &file, options, error) &&
-                      evaluate_file(run, &file, options, error);
+    const bool good =
+        task_scores_check(&run->task, error) && task_positive_check(&run->task, run->config->classes, error) &&
+        find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
+        open_ranking(run, train.path ? &train : &file, options, error) && evaluate_file(run, &file, options, error);
     g_free(train.path);
     g_free(file.path);
     return good;

@@ -81,18 +81,6 @@ static bool check_input_room(const Config *config, GError **error)
                      data->target_length, data->input_length);
 }
 
-/* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. */
-static bool check_positive(const Task *task, const char *classes, GError **error)
-{
-    g_auto(GStrv) scores = text_list(task->scores), labels = task->learns ? text_list(classes) : task_label_texts(task);
-    if (task->positive || !g_strv_contains((const char *const *)scores, "f1") || g_strv_length(labels) != 2 ||
-        g_strv_contains((const char *const *)labels, "1"))
-        return true;
-    return fail_user(error,
-                     "task.scores=f1: none of the labels %s and %s is 1, name the positive one: task.positive=%s",
-                     labels[0], labels[1], labels[1]);
-}
-
 static bool check_task(const Config *config, GError **error)
 {
     const TaskConfig *own = &config->task;
@@ -111,7 +99,7 @@ static bool check_task(const Config *config, GError **error)
         return fail_user(
             error, "model.classifier=%s does not fit the task, whose labels are for model.classifier=%s: leave it out",
             label_kind_names[has], label_kind_names[wants]);
-    return task_scores_check(&task, error) && check_positive(&task, config->model.labels, error);
+    return task_scores_check(&task, error);
 }
 
 static bool check_best(const Config *config, GError **error)
@@ -172,14 +160,24 @@ static bool check_schedule(const Config *config, GError **error)
            (optim->schedule != SCHEDULE_WSD || check_steps("optim.decay_length", optim->decay_length, error));
 }
 
+/* Whether the run's scores of its task, if it computes any, have a positive label where they need one. */
+static bool check_positive(const Config *config, GError **error)
+{
+    Task task;
+    if (!task_is_set(&config->task) || (!config->train.scores && strcmp(config->train.best, "loss") == 0))
+        return true;
+    return task_configure(&task, &config->task, error) && task_positive_check(&task, config->task.classes, error);
+}
+
 bool config_check_inputs(const Config *config, GError **error)
 {
     if (*config->run.dir == '\0')
         return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
-    return *config->data.train || task_is_set(&config->task) ||
-           fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
+    if (*config->data.train == '\0' && !task_is_set(&config->task))
+        return fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
+    return check_positive(config, error);
 }
 
 bool config_check(const Config *config, GError **error)

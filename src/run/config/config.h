@@ -175,8 +175,8 @@ void config_clear(Config *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Config, config_clear)
 /* Checks rules that involve several options. */
 bool config_check(const Config *config, GError **error);
-/* Fails unless run.dir, tokenizer.path, and data.train or a task are set, which a run needs and `loam plan` does not.
- */
+/* Fails unless run.dir, tokenizer.path, and data.train or a task are set, and a positive label for the scores that the
+ * run computes: a run needs them, and `loam plan` does not. */
 bool config_check_inputs(const Config *config, GError **error);
 /* Fails unless the objective provides tokens for exactly the stacks (encoder, decoder) that the model has. */
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error);
