@@ -172,7 +172,7 @@ static void the_end_of_the_metrics_tells_the_rest(void)
     g_assert_cmpfloat(status.valid_loss, ==, 3.25);
     g_assert_cmpint(status.n_losses, ==, RUN_RECENT);
     g_assert_cmpfloat(status.losses[0], ==, 8941.5);
-    g_assert_cmpstr(status.event, ==, "a [2Jb");
+    g_assert_cmpstr(status.event, ==, "a\\x1b[2Jb");
     g_autofree char *text = run_status_describe(&status, "runs/a");
     g_assert_nonnull(strstr(text, "step 9000  loss 9000.5000  lr 1.00e-03  1.5k tokens/s  held-out loss 3.2500"));
     run_status_clear(&status);
