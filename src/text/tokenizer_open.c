@@ -252,10 +252,11 @@ static bool read_settings(Tokenizer *tok, GError **error)
         add_class_tokens(tok, &config);
         if (tok->class_.name && !tokenizer_is_json(tok->path))
             tokenizer_settings_mask(&config, tok->added);
-        keep_settings(tok, &config);
         tok->separates_blanks = strcmp(tokenizer_json_text(config.root, TOKENIZER_BLANKS), "transformers") == 0;
     }
     find_roles(tok, &config);
+    if (is_file)
+        keep_settings(tok, &config); /* last, since it replaces texts that config.roles points to */
     return !is_file || find_frame(tok, folder, error);
 }
 
