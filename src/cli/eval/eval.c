@@ -494,7 +494,8 @@ static bool check_word(const char *word, GError **error)
 
 bool verb_eval(int argc, char **argv, GError **error)
 {
-    EvalOptions o = defaults;
+    static EvalOptions o; /* the parser's texts in it are in use until the program ends */
+    o = defaults;
     if (!parse_options(&o, &argc, &argv, error))
         return false;
     const int first = o.programs.predictions ? 1 : 2;
