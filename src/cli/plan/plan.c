@@ -20,11 +20,11 @@
 #define USAGE                                                                                                          \
     "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
     "[--days D] [--tflops X] [--options] [--megatron-tp N] [group.key=value]…"
-#define ROWS         20
-#define MOST_ROWS    65536
-#define NOT_GIVEN    INT_MIN
-#define LONG_DAYS    60   /* a longer run is warned of */
-#define SHORT_STEP_S 1e-3 /* a shorter step takes longer than its matrix products */
+#define ROWS            20
+#define MOST_ROWS       65536
+#define NOT_GIVEN       INT_MIN
+#define LONG_DAYS       60    /* a longer run is warned of */
+#define SHORT_STEP_FLOP 200e6 /* a step of fewer takes longer than its products */
 
 static const char about[] =
     "Predicts what training with a configuration will do: time, evaluations and checkpoints, memory, parameters, work\n"
@@ -143,7 +143,7 @@ static void add_time(GString *lines, const Outline *o)
                   "estimated from its rate of matrix products, %.0f GFLOP/s (%.0f to %.0f while it was measured); "
                   "--measure 20 runs steps",
                   o->peak / 1e9, o->peak_low / 1e9, o->peak / 1e9);
-    if (measure_s <= 0 && o->step_s < SHORT_STEP_S)
+    if (measure_s <= 0 && o->step_flops < SHORT_STEP_FLOP)
         plan_line(lines, "",
                   "a step this short takes longer: most of its time is overhead, which the estimate leaves out");
 }
