@@ -198,21 +198,32 @@ static char *new_path(const char *folder)
     }
 }
 
-IoFile *events_open(const char *folder, GError **error)
+static bool write_version(IoFile *file, GError **error)
 {
     static const char version[] = "brain.Event:2";
+    GByteArray *event = event_new(0);
+    put_bytes(event, 3, version, sizeof version - 1);
+    return write_record(file, event, error) && io_flush(file, error);
+}
+
+IoFile *events_open(const char *folder, GError **error)
+{
     if (!io_make_directories(folder, error))
         return NULL;
     g_autofree char *path = new_path(folder);
-    IoFile *file = io_create(path, error);
-    if (file == NULL)
-        return NULL;
-    GByteArray *event = event_new(0);
-    put_bytes(event, 3, version, sizeof version - 1);
-    if (write_record(file, event, error) && io_flush(file, error))
+    IoFile *file = io_append(path, error);
+    if (file == NULL || write_version(file, error))
         return file;
     io_abort(file);
     return NULL;
+}
+
+char *events_again(IoFile *file, GError **error)
+{
+    char *again = io_append_again(file);
+    if (again)
+        write_version(file, error);
+    return again;
 }
 
 /* An event whose summary has this one Summary.Value. */

@@ -11,6 +11,8 @@
  * are buffered until io_flush. A failed flush loses the buffered events, but the file stays readable, and later events
  * can be written. */
 IoFile *events_open(const char *folder, GError **error);
+/* io_append_again for a file of events, whose new file gets its header. */
+char *events_again(IoFile *file, GError **error);
 /* Appends one value of a series. tag: name of the series ("train/loss"); step: position on the x-axis. */
 bool events_scalar(IoFile *file, const char *tag, int64_t step, double value, GError **error);
 /* Appends a text, which TensorBoard shows as Markdown. tag, step: as in events_scalar. */

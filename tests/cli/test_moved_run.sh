@@ -85,6 +85,10 @@ for file in log.txt metrics.jsonl; do
 done
 rm "$run/log.txt"
 until_true grep -qs 'made again' "$run/log.txt"
+events=$(ls "$run"/tb/events.*)
+rm "$events"
+until_true grep -qs 'train/loss' "$events"
+grep -qaF brain.Event:2 "$events" || fail "events without their header"
 # Without its heartbeats it is alive, since its lock is held; they come back.
 kill -STOP "$pid"
 until_true grep -q '^State:.*stopped' "/proc/$pid/status"

@@ -1,6 +1,7 @@
 #include "train/services/tensorboard.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "format/events.h"
 #include "train/services/fields.h"
 #include "train/services/megatron_series.h"
@@ -92,7 +93,10 @@ void tensorboard_write(TensorBoard *board, const LogRecord *record)
     GError *problem = NULL;
     if (record->kind == RECORD_SAVE || record->kind == RECORD_EVENT)
         return;
-    if (write_record(board, record, &problem))
+    g_autofree char *again = events_again(board->events, &problem);
+    if (again)
+        log_warning("%s", again);
+    if (!problem && write_record(board, record, &problem))
         io_flush(board->events, &problem);
     sink_note(&board->sink, problem);
 }
