@@ -16,7 +16,6 @@ typedef struct CommBackend {
     bool (*reduce_scatter)(Comm *comm, Tensor out, Tensor x, const int64_t *starts);
     bool (*all_gather)(Comm *comm, Tensor x, Tensor own, const int64_t *starts);
     bool (*all_to_all)(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts);
-    bool (*broadcast)(Comm *comm, Tensor x, int root);
     bool (*send)(Comm *comm, Tensor x, int to);
     bool (*receive)(Comm *comm, Tensor x, int from);
     void (*abort)(Comm *comm, const char *why); /* ends all waiting, on all ranks; may be called from any thread */

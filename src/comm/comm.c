@@ -1,4 +1,4 @@
-/* comm.c: the functions of comm.h: check arguments and queue collectives; groups and their failure. */
+/* comm.c: the functions of comm.h: check arguments and queue collectives; groups, and agreement about an error. */
 #include "base/check.h"
 #include "comm/queue.h"
 
@@ -203,9 +203,13 @@ CommWork comm_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own
     return 0;
 }
 
+/* An all-gather in which only `root` has a part. */
 CommWork comm_broadcast(Comm *comm, Tensor x, int root)
 {
-    return comm->size == 1 ? 0 : add_collective(comm, (Job){ .kind = JOB_BROADCAST, .x = x, .peer = root }, NULL);
+    g_autofree int64_t *starts = g_new0(int64_t, comm->size + 1);
+    for (int r = root + 1; r <= comm->size; r++)
+        starts[r] = x.d[0];
+    return comm_all_gather(comm, x, tensor_slice_rows(x, 0, comm->rank == root ? x.d[0] : 0), starts);
 }
 
 CommWork comm_send(Comm *comm, Tensor x, int to)
@@ -282,4 +286,51 @@ void comm_abort(Comm *comm, const char *why)
     comm->backend->abort(comm, why);
     if (comm->gpu)
         comm->gpu->abort(comm);
+}
+
+/* ---- one error for all ranks ---- */
+
+/* A GError as plain bytes, which ranks can send to each other. */
+typedef struct Report {
+    int64_t failed, code;
+    char domain[64], message[960];
+} Report;
+
+static Report report_of(const GError *error)
+{
+    Report report = { .failed = error != NULL, .code = error ? error->code : 0 };
+    if (error) {
+        g_strlcpy(report.domain, g_quark_to_string(error->domain), sizeof report.domain);
+        g_strlcpy(report.message, error->message, sizeof report.message);
+    }
+    return report;
+}
+
+bool comm_agree(Comm *comm, bool done, GError **error)
+{
+    GError *own = NULL;
+    int size = comm_size(comm), first = 0;
+    if (size == 1)
+        return done;
+    if (!done && error)
+        own = g_steal_pointer(error);
+    const Report mine = done ? (Report){ 0 } : report_of(own);
+    g_autofree Report *all = g_new0(Report, size);
+    comm_share(comm, all, &mine, sizeof mine);
+    while (first < size && !all[first].failed && !(first == comm_rank(comm) && !done))
+        first++;
+    if (first == comm_rank(comm) && own) {
+        g_propagate_error(error, own);
+        return false;
+    }
+    g_clear_error(&own);
+    if (first == size)
+        return comm_check(comm, error);
+    all[first].domain[sizeof all[first].domain - 1] = all[first].message[sizeof all[first].message - 1] = '\0';
+    GQuark domain = g_quark_from_string(all[first].domain);
+    bool machine = domain == LOAM_ERROR && all[first].code == LOAM_ERROR_MACHINE;
+    bool told = first == 0 || !machine || g_str_has_prefix(all[first].message, "rank ");
+    g_autofree char *rank = told ? g_strdup("") : g_strdup_printf("rank %d: ", first);
+    g_set_error(error, domain, (int)all[first].code, "%s%s", rank, all[first].message);
+    return false;
 }

@@ -6,8 +6,11 @@
 #include <string.h>
 
 const char *const comm_event_names[] = {
-    [JOB_ALL_REDUCE] = "all-reduce", [JOB_REDUCE_SCATTER] = "reduce-scatter", [JOB_ALL_GATHER] = "all-gather",
-    [JOB_ALL_TO_ALL] = "all-to-all", [JOB_BROADCAST] = "broadcast",           [JOB_SEND] = "send",
+    [JOB_ALL_REDUCE] = "all-reduce",
+    [JOB_REDUCE_SCATTER] = "reduce-scatter",
+    [JOB_ALL_GATHER] = "all-gather",
+    [JOB_ALL_TO_ALL] = "all-to-all",
+    [JOB_SEND] = "send",
     [JOB_RECEIVE] = "receive",
 };
 
@@ -37,8 +40,6 @@ int64_t queue_sent_bytes(const Comm *comm, const Job *job)
         return own * (comm->size - 1);
     case JOB_ALL_TO_ALL:
         return (tensor_count(job->own) - (job->own_starts[comm->rank + 1] - job->own_starts[comm->rank])) * size;
-    case JOB_BROADCAST:
-        return comm->rank == job->peer ? all : 0;
     case JOB_SEND:
         return all;
     case JOB_RECEIVE:
@@ -63,8 +64,6 @@ static bool do_job(Comm *comm, const Job *job)
         return backend->all_gather(comm, job->x, job->own, job->starts);
     case JOB_ALL_TO_ALL:
         return backend->all_to_all(comm, job->x, job->starts, job->own, job->own_starts);
-    case JOB_BROADCAST:
-        return backend->broadcast(comm, job->x, job->peer);
     case JOB_SEND:
         return backend->send(comm, job->x, job->peer);
     case JOB_RECEIVE:

@@ -8,7 +8,6 @@ typedef enum JobKind {
     JOB_REDUCE_SCATTER,
     JOB_ALL_GATHER,
     JOB_ALL_TO_ALL,
-    JOB_BROADCAST,
     JOB_SEND,
     JOB_RECEIVE
 } JobKind;
@@ -17,8 +16,8 @@ typedef enum JobKind {
 struct Job {
     JobKind kind;
     Tensor x, own;       /* own: output of a reduce-scatter, input of an all-gather and of an all-to-all */
-    int peer;            /* root of a broadcast; other rank of a send or receive */
-    int64_t *starts;     /* (size + 1), owned by the queue; not used for broadcast, send and receive */
+    int peer;            /* other rank of a send or receive */
+    int64_t *starts;     /* (size + 1), owned by the queue; not used for send and receive */
     int64_t *own_starts; /* (size + 1), owned by the queue: parts of `own` in an all-to-all; NULL in others */
 };
 

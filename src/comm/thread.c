@@ -180,14 +180,6 @@ static bool thread_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tenso
     return offered && leave(comm);
 }
 
-static bool thread_broadcast(Comm *comm, Tensor x, int root)
-{
-    const void *const *offered = meet(comm, x.p);
-    if (offered && comm->rank != root)
-        memcpy(x.p, offered[root], (size_t)tensor_count(x) * dtype_bytes(x.dtype));
-    return offered && leave(comm);
-}
-
 /* Waits until the mailbox is full, or with `empty` until it is empty. The caller holds the monitor. */
 static bool wait_box(Comm *comm, const Mailbox *box, bool empty, int peer)
 {
@@ -271,7 +263,6 @@ static const CommBackend thread_backend = { .name = "thread",
                                             .reduce_scatter = thread_reduce_scatter,
                                             .all_gather = thread_all_gather,
                                             .all_to_all = thread_all_to_all,
-                                            .broadcast = thread_broadcast,
                                             .send = thread_send,
                                             .receive = thread_receive,
                                             .abort = thread_abort,

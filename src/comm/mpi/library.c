@@ -162,20 +162,6 @@ static bool exchange_pieces(MpiGroup *group, const MpiPiece *send, const MpiPiec
     return code == MPI_SUCCESS ? wait_all(group, timeout_s, failure) : fail(failure, code, -1);
 }
 
-static bool broadcast(MpiGroup *group, MpiPiece piece, int root, double timeout_s, MpiFailure *failure)
-{
-    for (size_t at = 0; at < piece.n; at += CHUNK) {
-        int n = (int)(piece.n - at < CHUNK ? piece.n - at : CHUNK);
-        group->n_requests = 0;
-        int code = MPI_Ibcast((char *)piece.bytes + at, n, MPI_BYTE, root, group->comm, next_request(group, root));
-        if (code != MPI_SUCCESS)
-            return fail(failure, code, root);
-        if (!wait_all(group, timeout_s, failure))
-            return false;
-    }
-    return true;
-}
-
 /* Tells all other ranks that this rank gives up and why. Does not wait until they have received it, since some may no
  * longer answer. */
 static void abort_group(MpiGroup *group, const char *why)
@@ -283,7 +269,6 @@ const MpiLibrary *loam_mpi_library(void)
                                         .close = close_group,
                                         .split = split_group,
                                         .exchange = exchange_pieces,
-                                        .broadcast = broadcast,
                                         .abort = abort_group,
                                         .heard_abort = heard_abort };
     return &library;

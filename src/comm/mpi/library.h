@@ -43,7 +43,6 @@ typedef struct MpiLibrary {
      * and the caller's own are skipped. */
     bool (*exchange)(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
                      MpiFailure *failure);
-    bool (*broadcast)(MpiGroup *group, MpiPiece piece, int root, double timeout_s, MpiFailure *failure);
     /* Sends the reason why this rank gives up to all other ranks, so that they stop waiting. */
     void (*abort)(MpiGroup *group, const char *why);
     /* Whether another rank has given up, whose reason goes into *failure. Returns at once; any thread may call it. */

@@ -84,42 +84,39 @@ static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *
     return true;
 }
 
+/* Elements [first, end) of a vector. */
+static MpiPiece piece_of(Tensor x, int64_t first, int64_t end)
+{
+    const size_t size = dtype_bytes(x.dtype);
+    return (MpiPiece){ (char *)x.p + (size_t)first * size, (size_t)(end - first) * size };
+}
+
+/* Sends the pieces impl->send, and receives part r of x from rank r. */
+static bool exchange_into(Comm *comm, Tensor x, const int64_t *starts)
+{
+    const MpiImpl *impl = comm->impl;
+    for (int r = 0; r < comm->size; r++)
+        impl->receive[r] = piece_of(x, starts[r], starts[r + 1]);
+    const MpiPiece own = impl->send[comm->rank], to = impl->receive[comm->rank];
+    if (to.n > 0 && to.bytes != own.bytes)
+        memcpy(to.bytes, own.bytes, to.n);
+    return exchange_starts(comm);
+}
+
 static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
 {
     const MpiImpl *impl = comm->impl;
-    size_t size = dtype_bytes(x.dtype);
-    for (int r = 0; r < comm->size; r++) {
-        impl->send[r] = (MpiPiece){ own.p, (size_t)tensor_count(own) * size };
-        impl->receive[r] =
-            (MpiPiece){ (char *)x.p + (size_t)starts[r] * size, (size_t)(starts[r + 1] - starts[r]) * size };
-    }
-    char *mine = impl->receive[comm->rank].bytes;
-    if (mine != own.p)
-        memcpy(mine, own.p, impl->receive[comm->rank].n);
-    return exchange_starts(comm);
+    for (int r = 0; r < comm->size; r++)
+        impl->send[r] = piece_of(own, 0, own.d[0]);
+    return exchange_into(comm, x, starts);
 }
 
 static bool mpi_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
 {
     const MpiImpl *impl = comm->impl;
-    size_t size = dtype_bytes(x.dtype);
-    for (int r = 0; r < comm->size; r++) {
-        impl->send[r] = (MpiPiece){ (char *)own.p + (size_t)own_starts[r] * size,
-                                    (size_t)(own_starts[r + 1] - own_starts[r]) * size };
-        impl->receive[r] =
-            (MpiPiece){ (char *)x.p + (size_t)starts[r] * size, (size_t)(starts[r + 1] - starts[r]) * size };
-    }
-    if (impl->receive[comm->rank].n > 0)
-        memcpy(impl->receive[comm->rank].bytes, impl->send[comm->rank].bytes, impl->receive[comm->rank].n);
-    return exchange_starts(comm);
-}
-
-static bool mpi_broadcast(Comm *comm, Tensor x, int root)
-{
-    const MpiImpl *impl = comm->impl;
-    MpiFailure failure;
-    MpiPiece piece = { x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
-    return library->broadcast(impl->group, piece, root, comm->timeout_s, &failure) || fail_mpi(comm, &failure);
+    for (int r = 0; r < comm->size; r++)
+        impl->send[r] = piece_of(own, own_starts[r], own_starts[r + 1]);
+    return exchange_into(comm, x, starts);
 }
 
 /* Sends or receives a single message, as an exchange with one piece. */
@@ -127,7 +124,7 @@ static bool pass(Comm *comm, Tensor x, MpiPiece *piece)
 {
     const MpiImpl *impl = comm->impl;
     clear_pieces(impl, comm->size);
-    *piece = (MpiPiece){ x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
+    *piece = piece_of(x, 0, x.d[0]);
     return exchange_starts(comm);
 }
 
@@ -200,7 +197,6 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .reduce_scatter = mpi_reduce_scatter,
                                          .all_gather = mpi_all_gather,
                                          .all_to_all = mpi_all_to_all,
-                                         .broadcast = mpi_broadcast,
                                          .send = mpi_send,
                                          .receive = mpi_receive,
                                          .abort = mpi_abort,

@@ -28,8 +28,9 @@ void nccl_group_watch(NcclGroup *group, DeviceEvent event, JobKind kind)
     monitor_leave(&group->monitor);
 }
 
-CommCall nccl_group_call(NcclGroup *group)
+CommCall nccl_group_call(Comm *comm)
 {
+    NcclGroup *group = comm->on_gpu;
     CommCall call = { 0 };
     monitor_enter(&group->monitor);
     if (group->done < group->added) {

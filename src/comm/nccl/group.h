@@ -3,7 +3,7 @@
  * has given up, or if the collective takes longer than the timeout. */
 #pragma once
 
-#include "comm/nccl/library.h"
+#include "comm/nccl/api.h"
 #include "comm/queue.h"
 #include "device/cuda/cuda.h"
 
@@ -33,6 +33,10 @@ typedef struct NcclGroup {
     bool stop;
 } NcclGroup;
 
+/* Opens libnccl.so.2, or the file that LOAM_NCCL names, once. NULL with a machine's error if there is no library, or
+ * one older than NCCL_OLDEST or of another major version. */
+const NcclLibrary *nccl_library(GError **error);
+
 NcclGroup *nccl_group_new(Comm *comm, Device *dev);
 /* Starts the watch thread; all ranks call it. It is a machine's error if a rank does not answer. */
 bool nccl_group_start(NcclGroup *group, GError **error);
@@ -43,7 +47,7 @@ void nccl_group_free(NcclGroup *group);
 /* Lets the watch thread watch a collective that ends before `event` of the lane. */
 void nccl_group_watch(NcclGroup *group, DeviceEvent event, JobKind kind);
 /* The oldest collective that has not ended. */
-CommCall nccl_group_call(NcclGroup *group);
+CommCall nccl_group_call(Comm *comm);
 /* Makes the group fail on all ranks, for an error of NCCL. Returns false. */
 bool nccl_group_fail(NcclGroup *group, int result);
 /* Ends what this rank waits for. */

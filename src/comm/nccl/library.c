@@ -1,7 +1,5 @@
 /* library.c: finds libnccl.so.2 and its functions. */
-#include "comm/nccl/library.h"
-
-#include "comm/monitor.h"
+#include "comm/nccl/group.h"
 #include "comm/nccl/nccl.h"
 
 #include <dlfcn.h>

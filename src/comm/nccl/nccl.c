@@ -46,7 +46,7 @@ typedef struct Parts {
     const int64_t *starts;     /* (size + 1) */
     const int64_t *own_starts; /* (size + 1), of an all-to-all */
     int64_t at, n;             /* reduce-scatter: elements [at, at + n) of each part are exchanged */
-    int peer;                  /* of send, receive and broadcast */
+    int peer;                  /* of send and receive */
 } Parts;
 
 typedef int (*NcclCall)(NcclGroup *group, const Parts *parts);
@@ -105,13 +105,6 @@ static int all_gather(NcclGroup *group, const Parts *parts)
             result = nccl->broadcast(r == comm->rank ? parts->own.p : to, to, bytes, NCCL_U8, r, group->nccl, stream);
     }
     return result;
-}
-
-static int broadcast(NcclGroup *group, const Parts *parts)
-{
-    const Tensor x = parts->x;
-    return nccl->broadcast(x.p, x.p, nccl_bytes(x, x.d[0]), NCCL_U8, parts->peer, group->nccl,
-                           cuda_stream(group->lane));
 }
 
 static int send(NcclGroup *group, const Parts *parts)
@@ -257,7 +250,6 @@ static bool do_job(Comm *comm, const Job *job)
     static const NcclCall calls[] = { [JOB_ALL_REDUCE] = all_gather,
                                       [JOB_ALL_GATHER] = all_gather,
                                       [JOB_ALL_TO_ALL] = all_to_all,
-                                      [JOB_BROADCAST] = broadcast,
                                       [JOB_SEND] = send,
                                       [JOB_RECEIVE] = receive };
     const int64_t first = job->starts[comm->rank];
@@ -298,11 +290,6 @@ static void nccl_wait(Comm *comm, CommWork work)
     cuda_follow(group->dev, group->lane, work - 1);
 }
 
-static CommCall nccl_call(Comm *comm)
-{
-    return nccl_group_call(comm->on_gpu);
-}
-
 static void nccl_abort(Comm *comm)
 {
     nccl_group_abort(comm->on_gpu);
@@ -328,9 +315,12 @@ static void nccl_close(Comm *comm)
     comm->gpu = NULL;
 }
 
-static const CommGpu nccl_gpu = {
-    .name = "nccl", .queue = nccl_queue, .wait = nccl_wait, .call = nccl_call, .abort = nccl_abort, .close = nccl_close
-};
+static const CommGpu nccl_gpu = { .name = "nccl",
+                                  .queue = nccl_queue,
+                                  .wait = nccl_wait,
+                                  .call = nccl_group_call,
+                                  .abort = nccl_abort,
+                                  .close = nccl_close };
 
 static bool open_lane(NcclGroup *group, GError **error)
 {
