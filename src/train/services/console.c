@@ -102,14 +102,11 @@ typedef struct Console {
     int format; /* log.format */
 } Console;
 
-static bool console_open(void **own, const Trainer *t, GError **error)
+static void *console_open(const Trainer *t, GError **error)
 {
     (void)error;
-    if (comm_rank(t->mesh.world) > 0)
-        return true;
-    Console *console = *own = g_new(Console, 1);
-    console->format = trainer_had_ended(t) ? LOG_LOAM : t->config.log.format;
-    return true;
+    const Console console = { trainer_had_ended(t) ? LOG_LOAM : t->config.log.format };
+    return comm_rank(t->mesh.world) > 0 ? NULL : g_memdup2(&console, sizeof console);
 }
 
 static void console_told(void *own, const LogRecord *record)
@@ -129,4 +126,4 @@ static void console_told(void *own, const LogRecord *record)
         log_info("step %" PRId64 "  saved %s (%.1fs)", record->step, record->save.folder, record->save.seconds);
 }
 
-const Service console_service = { .open = console_open, .told = console_told, .close = service_free };
+const Service console_service = { .open = console_open, .told = console_told };

@@ -46,7 +46,7 @@ static void open_emissions(EnergyLog *log, const char *dir, const EmissionsInfo 
 }
 
 /* If emissions.csv cannot be continued, a warning says so. */
-static bool energy_service_open(void **own, const Trainer *t, GError **error)
+static void *energy_service_open(const Trainer *t, GError **error)
 {
     (void)error;
     const Config *config = &t->config;
@@ -55,8 +55,8 @@ static bool energy_service_open(void **own, const Trainer *t, GError **error)
     Comm *ranks = t->mesh.world;
     const bool gpu = *dev->gpu.name != '\0';
     if (!options->emissions || trainer_had_ended(t))
-        return true;
-    EnergyLog *opened = *own = g_new0(EnergyLog, 1);
+        return NULL;
+    EnergyLog *opened = g_new0(EnergyLog, 1);
     opened->ranks = ranks;
     opened->opened = clock_seconds();
     opened->written = opened->opened - PERIOD_S;
@@ -76,7 +76,7 @@ static bool energy_service_open(void **own, const Trainer *t, GError **error)
         open_emissions(opened, config->run.dir, &info);
     if (sources.machine || gpu)
         opened->meter = energy_open(&sources);
-    return true;
+    return opened;
 }
 
 /* A disk that is full for a while does not end the run. */

@@ -55,14 +55,13 @@ static bool check_held_out(const Trainer *t, GError **error)
            fail_user(error, "%s needs held-out data: set data.valid, or task.valid", needs);
 }
 
-static bool evaluation_open(void **own, const Trainer *t, GError **error)
+static void *evaluation_open(const Trainer *t, GError **error)
 {
-    Evaluation *evaluation = *own = g_new0(Evaluation, 1);
+    Evaluation *evaluation = g_new0(Evaluation, 1);
     evaluation->every = trainer_every(t, t->config.train.eval_every);
-    if (!check_held_out(t, error))
-        return false;
-    plan_best(evaluation, t);
-    return true;
+    if (check_held_out(t, error))
+        plan_best(evaluation, t);
+    return evaluation;
 }
 
 static unsigned evaluation_due(void *own, const Trainer *t, const EveryCounts *counts)
@@ -303,5 +302,4 @@ const Service evaluation_service = { .pauses = PAUSES_RUN,
                                      .at_start = evaluation_at_start,
                                      .after_step = evaluation_after_step,
                                      .keep = evaluation_keep,
-                                     .at_end = evaluation_at_end,
-                                     .close = service_free };
+                                     .at_end = evaluation_at_end };

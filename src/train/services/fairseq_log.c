@@ -237,20 +237,19 @@ static void print_valid(const ValidRecord *record)
 /* ---- the service ---- */
 
 /* If the file cannot be continued, a warning says so. */
-static bool fairseq_service_open(void **own, const Trainer *t, GError **error)
+static void *fairseq_service_open(const Trainer *t, GError **error)
 {
     (void)error;
     g_autoptr(GError) problem = NULL;
+    FairseqLog *log = NULL;
     const bool printed = t->config.log.format == LOG_FAIRSEQ, filed = t->config.train.fairseq_log;
     if (comm_rank(t->mesh.world) > 0 || trainer_had_ended(t))
-        return true;
+        return NULL;
     if (filed)
-        *own = fairseq_log_open(t->config.run.dir, t->state.updates, printed, &problem);
+        log = fairseq_log_open(t->config.run.dir, t->state.updates, printed, &problem);
     if (problem)
         log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
-    if (printed && *own == NULL)
-        *own = fairseq_log_open(NULL, t->state.updates, true, NULL);
-    return true;
+    return printed && log == NULL ? fairseq_log_open(NULL, t->state.updates, true, NULL) : log;
 }
 
 static Verdict fairseq_service_after_step(void *own, const Trainer *t, GError **error)

@@ -372,13 +372,12 @@ static void hooks_free(Hooks *hooks)
 
 /* ---- the service ---- */
 
-static bool hooks_service_open(void **own, const Trainer *t, GError **error)
+static void *hooks_service_open(const Trainer *t, GError **error)
 {
     (void)error;
     const HooksConfig *config = &t->config.hooks;
     const bool any = *config->on_save || *config->on_best || *config->on_stop || *config->on_alert;
-    *own = any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
-    return true;
+    return any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
 }
 
 /* Makes hooks that failed since the last call events of the run. */

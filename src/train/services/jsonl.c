@@ -222,12 +222,9 @@ void jsonl_write(Jsonl *jsonl, const LogRecord *record)
 
 /* ---- the service ---- */
 
-static bool jsonl_service_open(void **own, const Trainer *t, GError **error)
+static void *jsonl_service_open(const Trainer *t, GError **error)
 {
-    if (comm_rank(t->mesh.world) > 0)
-        return true;
-    *own = jsonl_open(t->config.run.dir, service_resumed(t).step, error);
-    return *own != NULL;
+    return comm_rank(t->mesh.world) > 0 ? NULL : jsonl_open(t->config.run.dir, service_resumed(t).step, error);
 }
 
 static void jsonl_service_told(void *own, const LogRecord *record)

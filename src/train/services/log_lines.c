@@ -23,14 +23,14 @@ static void begin_window(Log *log, const Trainer *t)
     log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state.steps };
 }
 
-static bool log_lines_open(void **own, const Trainer *t, GError **error)
+static void *log_lines_open(const Trainer *t, GError **error)
 {
     (void)error;
-    Log *log = *own = g_new0(Log, 1);
+    Log *log = g_new0(Log, 1);
     log->every = trainer_every(t, t->config.train.log_every);
     log->sample_flops = trainer_sample_flops(t);
     begin_window(log, t);
-    return true;
+    return log;
 }
 
 static unsigned log_lines_due(void *own, const Trainer *t, const EveryCounts *counts)
@@ -145,7 +145,6 @@ static Verdict log_lines_after_step(void *own, const Trainer *t, GError **error)
 
 const Service log_lines_service = { .open = log_lines_open,
                                     .own_counters = true,
-                                    .close = service_free,
                                     .due = log_lines_due,
                                     .at_start = log_lines_at_start,
                                     .count = log_lines_count,

@@ -445,23 +445,23 @@ static void add_param(const OptionRow *row, const char *accepts, gpointer data)
 }
 
 /* A store that cannot be written does not keep the run from training. */
-static bool mlflow_service_open(void **own, const Trainer *t, GError **error)
+static void *mlflow_service_open(const Trainer *t, GError **error)
 {
     (void)error;
     g_autoptr(GError) problem = NULL;
     const LogConfig *config = &t->config.log;
     if (comm_rank(t->mesh.world) > 0 || !*config->mlflow || trainer_had_ended(t))
-        return true;
+        return NULL;
     Mlflow *mlflow =
         mlflow_open(config->mlflow, config->mlflow_experiment, t->config.run.dir, service_resumed(t).step, &problem);
     if (mlflow == NULL) {
         log_warning("log.mlflow: %s; the run goes on, and writes nothing there until its next start", problem->message);
-        return true;
+        return NULL;
     }
-    Store *store = *own = g_new(Store, 1);
+    Store *store = g_new(Store, 1);
     *store = (Store){ mlflow, { "log.mlflow", false } };
     options_each(config_options(), add_param, &(Params){ store, &t->config });
-    return true;
+    return store;
 }
 
 static void mlflow_service_told(void *own, const LogRecord *record)

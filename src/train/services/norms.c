@@ -64,11 +64,10 @@ void norms_clear(Norms *norms)
     norms->n_layers = 0;
 }
 
-static bool norms_service_open(void **own, const Trainer *t, GError **error)
+static void *norms_service_open(const Trainer *t, GError **error)
 {
     (void)error;
-    *own = t->config.log.norms != NORMS_NONE ? g_new0(Norms, 1) : NULL;
-    return true;
+    return t->config.log.norms != NORMS_NONE ? g_new0(Norms, 1) : NULL;
 }
 
 static void norms_service_close(void *own, const Trainer *t, const GError *problem)

@@ -5,12 +5,12 @@
 
 #define SHARE 0.003 /* of a run's time */
 
-static bool peak_open(void **own, const Trainer *t, GError **error)
+static void *peak_open(const Trainer *t, GError **error)
 {
     (void)error;
-    *own = g_new0(GemmPeak, 1);
-    gemm_peak_open(*own, t->dev);
-    return true;
+    GemmPeak *peak = g_new0(GemmPeak, 1);
+    gemm_peak_open(peak, t->dev);
+    return peak;
 }
 
 static void peak_close(void *own, const Trainer *t, const GError *problem)

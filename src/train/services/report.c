@@ -14,12 +14,10 @@ typedef struct Report {
     double after; /* clock_seconds() from which on the next report may be written */
 } Report;
 
-static bool report_service_open(void **own, const Trainer *t, GError **error)
+static void *report_service_open(const Trainer *t, GError **error)
 {
     (void)error;
-    const bool reports = comm_rank(t->mesh.world) == 0 && t->config.train.report && !trainer_had_ended(t);
-    *own = reports ? g_new0(Report, 1) : NULL;
-    return true;
+    return comm_rank(t->mesh.world) == 0 && t->config.train.report && !trainer_had_ended(t) ? g_new0(Report, 1) : NULL;
 }
 
 static void report_service_told(void *own, const LogRecord *record)

@@ -35,16 +35,16 @@ typedef struct Saving {
     TrainState saved; /* state in the newest valid checkpoint; steps -1 means that there is no checkpoint */
 } Saving;
 
-static bool saving_open(void **own, const Trainer *t, GError **error)
+static void *saving_open(const Trainer *t, GError **error)
 {
     (void)error;
-    Saving *saving = *own = g_new0(Saving, 1);
+    Saving *saving = g_new0(Saving, 1);
     const TrainConfig *train = &t->config.train;
     saving->saved = t->start.resumed ? t->state : (TrainState){ .steps = -1, .best_step = -1 };
     saving->every = phases_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t));
     if (train->save_every.unit != UNIT_SECONDS)
         saving->within = trainer_every(t, train->save_within);
-    return true;
+    return saving;
 }
 
 static unsigned saving_due(void *own, const Trainer *t, const EveryCounts *counts)

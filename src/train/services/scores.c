@@ -233,11 +233,12 @@ static bool open_tasks(Scores *scores, const Trainer *t, GError **error)
     return true;
 }
 
-static bool scores_open(void **own, const Trainer *t, GError **error)
+static void *scores_open(const Trainer *t, GError **error)
 {
-    Scores *scores = *own = g_new0(Scores, 1);
+    Scores *scores = g_new0(Scores, 1);
     scores->tasks = g_ptr_array_new_with_free_func(free_scored);
-    return open_tasks(scores, t, error);
+    open_tasks(scores, t, error);
+    return scores;
 }
 
 static void scores_close(void *own, const Trainer *t, const GError *problem)

@@ -2,12 +2,6 @@
 
 #include "base/clock.h"
 
-void service_free(void *own, const Trainer *t, const GError *problem)
-{
-    (void)t, (void)problem;
-    g_free(own);
-}
-
 void *service_own(const Trainer *t, const Service *service)
 {
     const Seat *s = t->services.seats;
@@ -24,9 +18,11 @@ RunPoint service_resumed(const Trainer *t)
 bool services_open(Trainer *t, bool refusing, GError **error)
 {
     for (Seat *s = t->services.seats; s->row; s++) {
-        if (s->row->open && s->row->refuses == refusing &&
-            !ranks_end_together(t, s->row->open(&s->own, t, error), error))
-            return false;
+        if (s->row->open && s->row->refuses == refusing) {
+            s->own = s->row->open(t, error);
+            if (!ranks_end_together(t, *error == NULL, error))
+                return false;
+        }
         if (s->own && s->row->own_counters)
             *(TrainState **)s->own = &t->state;
     }
@@ -39,11 +35,13 @@ bool services_open(Trainer *t, bool refusing, GError **error)
 
 void services_close(Trainer *t, const GError *problem)
 {
-    for (Seat *s = t->services.seats; s->row; s++)
-        if (HAS(s, close)) {
+    for (Seat *s = t->services.seats; s->row; s++) {
+        if (HAS(s, close))
             s->row->close(s->own, t, problem);
-            s->own = NULL;
-        }
+        else
+            g_free(s->own);
+        s->own = NULL;
+    }
     g_clear_pointer(&t->services.seats, g_free);
 }
 

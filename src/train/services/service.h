@@ -15,8 +15,8 @@ struct Service {
     const char *file, *folder; /* what it writes to RUN, which a rollback keeps and an undo brings back */
     bool refuses;      /* `open` may refuse the options of the run, and is called before config.yaml is written */
     bool own_counters; /* `own` begins with a TrainState *, which becomes that of the Trainer after `open` */
-    /* *own becomes the service's struct; it stays NULL if the run does without the service. */
-    bool (*open)(void **own, const Trainer *t, GError **error);
+    /* Returns the service's struct; NULL if the run does without the service. A failure sets *error. */
+    void *(*open)(const Trainer *t, GError **error);
     /* DUE_* flags. The answer of rank 0 counts. */
     unsigned (*due)(void *own, const Trainer *t, const EveryCounts *counts);
     /* Before the first step of this process. */
@@ -36,11 +36,9 @@ struct Service {
     void (*keep)(void *own, const Trainer *t, int64_t *steps, int *n);
     /* After the last step of the run, in the order of the table from its end. */
     Verdict (*at_end)(void *own, const Trainer *t, GError **error);
-    void (*close)(void *own, const Trainer *t, const GError *problem);
+    void (*close)(void *own, const Trainer *t, const GError *problem); /* NULL means g_free(own) */
 };
 
-/* As `close`: g_free(own). */
-void service_free(void *own, const Trainer *t, const GError *problem);
 /* The struct of a service; NULL if it is not open. */
 void *service_own(const Trainer *t, const Service *service);
 /* Where this process goes on, after which logs of earlier processes are cut back; -1 means from the start. */

@@ -18,11 +18,10 @@ typedef struct Skipped {
     bool stuck_loss;
 } Skipped;
 
-static bool skipped_open(void **own, const Trainer *t, GError **error)
+static void *skipped_open(const Trainer *t, GError **error)
 {
     (void)t, (void)error;
-    *own = g_new0(Skipped, 1);
-    return true;
+    return g_new0(Skipped, 1);
 }
 
 static void skipped_count(TrainState *state, const Trainer *t)
@@ -171,7 +170,6 @@ static Verdict skipped_at_end(void *service, const Trainer *t, GError **error)
 }
 
 const Service skipped_service = { .open = skipped_open,
-                                  .close = service_free,
                                   .count = skipped_count,
                                   .after_step = skipped_after_step,
                                   .keep = skipped_keep,

@@ -13,12 +13,10 @@ typedef struct Spikes {
     int64_t saved;
 } Spikes;
 
-static bool spikes_open(void **own, const Trainer *t, GError **error)
+static void *spikes_open(const Trainer *t, GError **error)
 {
     (void)t, (void)error;
-    Spikes *spikes = *own = g_new(Spikes, 1);
-    spikes->saved = -1;
-    return true;
+    return g_memdup2(&(Spikes){ .saved = -1 }, sizeof(Spikes));
 }
 
 /* The checkpoint after the last spike. */
@@ -98,5 +96,4 @@ const Service spikes_service = { .folder = "spikes",
                                  .before_update = spikes_before_update,
                                  .count = spikes_count,
                                  .after_step = spikes_after_step,
-                                 .keep = spikes_keep,
-                                 .close = service_free };
+                                 .keep = spikes_keep };

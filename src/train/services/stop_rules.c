@@ -53,12 +53,12 @@ char *stop_rule_describe(const Config *config, StopRule rule)
     return g_strdup_printf("by %s=%s", names[rule], value);
 }
 
-static bool stop_rules_open(void **own, const Trainer *t, GError **error)
+static void *stop_rules_open(const Trainer *t, GError **error)
 {
     (void)error;
-    StopRules *rules = *own = g_new(StopRules, 1);
-    *rules = stop_rules_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t), t->start.command_s);
-    return true;
+    const StopRules rules =
+        stop_rules_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t), t->start.command_s);
+    return g_memdup2(&rules, sizeof rules);
 }
 
 static unsigned stop_rules_due(void *own, const Trainer *t, const EveryCounts *counts)
@@ -85,8 +85,6 @@ static void stop_rules_told(void *own, const LogRecord *record)
         rules->longest_save = MAX(rules->longest_save, record->save.seconds);
 }
 
-const Service stop_rules_service = { .open = stop_rules_open,
-                                     .due = stop_rules_due,
-                                     .after_step = stop_rules_after_step,
-                                     .told = stop_rules_told,
-                                     .close = service_free };
+const Service stop_rules_service = {
+    .open = stop_rules_open, .due = stop_rules_due, .after_step = stop_rules_after_step, .told = stop_rules_told
+};

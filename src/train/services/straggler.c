@@ -50,11 +50,10 @@ void straggler_find(Straggler *straggler, const RankPace *ranks, int n)
     straggler->warned |= straggler->new;
 }
 
-static bool straggler_open(void **own, const Trainer *t, GError **error)
+static void *straggler_open(const Trainer *t, GError **error)
 {
     (void)error;
-    *own = comm_size(t->mesh.world) > 1 ? g_new0(Straggler, 1) : NULL;
-    return true;
+    return comm_size(t->mesh.world) > 1 ? g_new0(Straggler, 1) : NULL;
 }
 
 /* All ranks get the same result. */
@@ -87,6 +86,6 @@ static Verdict straggler_after_step(void *own, const Trainer *t, GError **error)
     return VERDICT_GO_ON;
 }
 
-const Service straggler_service = {
-    .open = straggler_open, .close = service_free, .measure = straggler_measure, .after_step = straggler_after_step
-};
+const Service straggler_service = { .open = straggler_open,
+                                    .measure = straggler_measure,
+                                    .after_step = straggler_after_step };

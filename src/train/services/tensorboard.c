@@ -115,16 +115,16 @@ static void write_options(TensorBoard *board, int64_t step, const Config *config
     sink_note(&board->sink, problem);
 }
 
-static bool tensorboard_service_open(void **own, const Trainer *t, GError **error)
+static void *tensorboard_service_open(const Trainer *t, GError **error)
 {
     if (comm_rank(t->mesh.world) > 0)
-        return true;
+        return NULL;
     const bool ended = trainer_had_ended(t);
     const LogConfig none = { 0 };
-    *own = tensorboard_open(t->config.run.dir, service_resumed(t), ended ? &none : &t->config.log, error);
-    if (*own && !ended)
-        write_options(*own, t->state.steps, &t->config);
-    return *own != NULL;
+    TensorBoard *board = tensorboard_open(t->config.run.dir, service_resumed(t), ended ? &none : &t->config.log, error);
+    if (board && !ended)
+        write_options(board, t->state.steps, &t->config);
+    return board;
 }
 
 static void tensorboard_service_told(void *own, const LogRecord *record)

@@ -13,11 +13,10 @@ typedef struct Trace {
     bool records, done;
 } Trace;
 
-static bool trace_open(void **own, const Trainer *t, GError **error)
+static void *trace_open(const Trainer *t, GError **error)
 {
     (void)error;
-    *own = t->start.trace ? g_new0(Trace, 1) : NULL;
-    return true;
+    return t->start.trace ? g_new0(Trace, 1) : NULL;
 }
 
 static void end_recording(Trace *trace, const Trainer *t)

@@ -4,12 +4,11 @@
 #include "base/log.h"
 #include "train/services/service.h"
 
-static bool warmup_open(void **own, const Trainer *t, GError **error)
+static void *warmup_open(const Trainer *t, GError **error)
 {
     (void)error;
     const bool may_miss = t->config.train.length.unit == UNIT_SECONDS && t->schedule.warmup.unit != UNIT_SECONDS;
-    *own = may_miss ? g_new0(bool, 1) : NULL;
-    return true;
+    return may_miss ? g_new0(bool, 1) : NULL;
 }
 
 static double warmup_done(const Trainer *t)
@@ -37,4 +36,4 @@ static Verdict warmup_after_step(void *own, const Trainer *t, GError **error)
     return VERDICT_GO_ON;
 }
 
-const Service warmup_service = { .open = warmup_open, .close = service_free, .after_step = warmup_after_step };
+const Service warmup_service = { .open = warmup_open, .after_step = warmup_after_step };
