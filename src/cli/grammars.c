@@ -35,10 +35,10 @@ static bool list(GError **error)
     for (int i = 0; i < grammars_count(grammars); i++) {
         const Grammar *grammar = grammars_at(grammars, i);
         g_autoptr(GString) endings = g_string_new(NULL);
-        for (char *const *ending = grammar_endings(grammar); *ending; ending++)
+        for (char *const *ending = grammar->endings; *ending; ending++)
             g_string_append_printf(endings, "%s%s%s", endings->len ? " " : "",
                                    **ending == '=' || **ending == '?' ? "" : ".", *ending + (**ending == '='));
-        printf("%-12s %-8s %6d %6d  %s\n", grammar_name(grammar), grammar_version(grammar), grammar_abi(grammar),
+        printf("%-12s %-8s %6d %6d  %s\n", grammar->name, grammar->version, grammar_abi(grammar),
                grammar_types(grammar), endings->str);
     }
     grammars_close(grammars);

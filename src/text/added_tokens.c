@@ -2,7 +2,6 @@
 
 #include "text/trie.h"
 #include "text/unicode.h"
-#include "text/white_space.h"
 
 #include <string.h>
 

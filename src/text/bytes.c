@@ -60,7 +60,8 @@ static void *open_bytes(const char *path, const char *data, size_t bytes, Tokeni
                                .unk = UNK,
                                .bos = -1,
                                .added = list_added(model),
-                               .blank_space = BLANK_TEXT };
+                               .blank_space = BLANK_TEXT,
+                               .json_frame = frame_of(-1, EOS, false) };
     return model;
 }
 
@@ -117,8 +118,7 @@ static json_t *bytes_to_json(const void *model, const char *data, size_t bytes, 
     }
     json_t *level = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0,
                               "use_regex", 0);
-    return json_tokenizer(json_added_tokens(tokens), NULL, level,
-                          json_template(&(JsonTemplate){ .end = "</s>", .end_id = EOS }), json_incref(level),
+    return json_tokenizer(json_added_tokens(tokens), NULL, level, NULL, json_incref(level),
                           json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout",
                                     "unk_token", "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk",
                                     0, "byte_fallback", 0, "vocab", vocab, "merges"));

@@ -1,7 +1,7 @@
 #include "text/fairseq_words.h"
 
 #include "format/fairseq_dict.h"
-#include "text/white_space.h"
+#include "text/unicode.h"
 
 enum { BOS, PAD, EOS, UNK }; /* fairseq's first ids */
 

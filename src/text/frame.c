@@ -160,18 +160,3 @@ json_t *frame_json(const TextFrame *frame, bool typed, const Tokenizer *tok)
     return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair", pair,
                      "special_tokens", names);
 }
-
-static void append_pieces(GString *text, const FrameTokens *tokens, const Tokenizer *tok)
-{
-    for (int32_t i = 0; i < tokens->n; i++)
-        g_string_append_printf(text, "%s%s", text->len ? " " : "", tokenizer_piece(tok, tokens->ids[i]));
-}
-
-char *frame_text(const TextFrame *frame, const Tokenizer *tok)
-{
-    GString *text = g_string_new(NULL);
-    append_pieces(text, &frame->before, tok);
-    g_string_append(text, text->len ? " A" : "A");
-    append_pieces(text, &frame->after, tok);
-    return g_string_free(text, false);
-}

@@ -20,40 +20,6 @@ json_t *json_added_tokens(const GArray *tokens)
     return list;
 }
 
-static void append_special(json_t *list, const char *token, int type)
-{
-    if (token)
-        json_array_append_new(list, json_pack("{s:{s:s, s:i}}", "SpecialToken", "id", token, "type_id", type));
-}
-
-static void append_normalizer(json_t *list, const char *name, int type)
-{
-    json_array_append_new(list, json_pack("{s:{s:s, s:i}}", "Sequence", "id", name, "type_id", type));
-}
-
-static void name_special(json_t *names, const char *token, int id)
-{
-    if (token)
-        json_object_set_new(names, token, json_pack("{s:s, s:[i], s:[s]}", "id", token, "ids", id, "tokens", token));
-}
-
-json_t *json_template(const JsonTemplate *around)
-{
-    json_t *single = json_array(), *pair = json_array(), *names = json_object();
-    append_special(single, around->begin, 0);
-    append_normalizer(single, "A", 0);
-    append_special(single, around->end, 0);
-    append_special(pair, around->begin, 0);
-    append_normalizer(pair, "A", 0);
-    append_special(pair, around->end, 0);
-    append_normalizer(pair, "B", around->typed);
-    append_special(pair, around->end, around->typed);
-    name_special(names, around->begin, around->begin_id);
-    name_special(names, around->end, around->end_id);
-    return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair", pair,
-                     "special_tokens", names);
-}
-
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,
                        json_t *decoder, json_t *model)
 {

@@ -9,16 +9,6 @@
 json_t *json_added_token(const AddedToken *token);
 json_t *json_added_tokens(const GArray *tokens); /* the array "added_tokens" of these AddedToken */
 
-/* The special tokens that a post-processor of type TemplateProcessing puts around a single text and around each text of
- * a pair. */
-typedef struct JsonTemplate {
-    const char *begin, *end; /* the pieces before and after a text; NULL means none */
-    int begin_id, end_id;
-    bool typed; /* true: in a pair, the second text and its `end` have token type 1; false: token type 0 */
-} JsonTemplate;
-/* The TemplateProcessing post-processor. */
-json_t *json_template(const JsonTemplate *around);
-
 /* The whole tokenizer.json, made of its parts, whose references it takes over. A part that is NULL is written as
  * null. */
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,

@@ -2,6 +2,7 @@
  * kinds.c. */
 #pragma once
 
+#include "text/frame.h"
 #include "text/tokenizer_class.h"
 #include "text/tokenizer_json.h"
 
@@ -30,8 +31,10 @@ typedef struct TokenizerFacts {
     const char *pattern;   /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     const char *layout;    /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     TokenizerClass class_; /* set by the caller: the class of transformers that the folder names */
-    uint64_t settings; /* hash of those settings in the tokenizer_config.json beside the file that change how text is
-                          split; 0 means that there are none */
+    uint64_t settings;    /* hash of those settings in the tokenizer_config.json beside the file that change how text is
+                             split; 0 means that there are none */
+    TextFrame json_frame; /* special tokens that the tokenizer.json of to_json puts around a text; empty means none */
+    bool json_typed;      /* there, the second text of a pair has token type 1 */
 } TokenizerFacts;
 
 /* The functions of one kind of tokenizer. `model` is what `open` or `open_json` returned: the vocabulary and whatever
@@ -58,8 +61,9 @@ typedef struct TokenizerKind {
     /* The normalizer: returns UTF-8 text as it is before pre-tokenization; free with g_free. Normalizing a normalized
      * text must not change it. NULL means that text is not normalized. */
     char *(*normalize)(const void *model, const char *text, size_t bytes);
-    /* Builds the tokenizer.json of a model that was read from a file with the content `data`; free with json_decref.
-     * The pointer is NULL for a kind that cannot be exported as tokenizer.json or is only read from one. */
+    /* Builds the tokenizer.json, without TokenizerFacts.json_frame, of a model that was read from a file with the
+     * content `data`; free with json_decref. The pointer is NULL for a kind that cannot be exported as tokenizer.json
+     * or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
     TokenEndsFn ends; /* finds where in a text its ids end; NULL means that this kind cannot do it */
 } TokenizerKind;

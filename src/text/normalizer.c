@@ -4,7 +4,6 @@
 #include "text/charsmap.h"
 #include "text/tokenizer_json.h"
 #include "text/unicode.h"
-#include "text/white_space.h"
 
 #include <string.h>
 
@@ -165,22 +164,29 @@ bool normalizer_prefixes(const Normalizer *plan)
 
 /* ---- applying ---- */
 
-/* Puts the text in one of Unicode's normal forms. */
+/* Whether text can be normalized separately before and after the start of this character, because it neither composes
+ * with the character before it nor is reordered. */
+static bool starts_anew(gunichar c)
+{
+    return g_unichar_combining_class(c) == 0 && !g_unichar_ismark(c) && !(c >= 0x1160 && c <= 0x11ff);
+}
+
+/* Puts the text in one of Unicode's normal forms (NFC, …). */
 static void apply_form(const Step *step, const MappedText *from, MappedText *out)
 {
-    const GString *text = from->text;
-    size_t n;
+    const char *start = from->text->str, *at = start, *end = start + from->text->len;
     if (!out->map) {
-        g_autofree char *whole = g_utf8_normalize(text->str, (gssize)text->len, step->form);
+        g_autofree char *whole = g_utf8_normalize(start, end - start, step->form);
         g_string_append(out->text, whole);
         return;
     }
-    g_autoptr(GArray) map = NULL;
-    g_autofree char *whole = offset_map_normalize(text->str, text->len, step->form, &map, &n);
-    g_string_append_len(out->text, whole, (gssize)n);
-    for (size_t i = 1; i <= n; i++) {
-        const uint32_t at = offset_map_at(from->map, offset_map_at(map, i));
-        g_array_append_val(out->map, at);
+    for (const char *stop; at < end; at = stop) {
+        for (stop = g_utf8_next_char(at); stop < end && !starts_anew(g_utf8_get_char(stop));)
+            stop = g_utf8_next_char(stop);
+        g_autofree char *part = g_utf8_normalize(at, stop - at, step->form);
+        const size_t n = strlen(part);
+        const bool same = n == (size_t)(stop - at) && memcmp(part, at, n) == 0;
+        mapped_text_put(out, from, part, n, (size_t)((same ? at : stop) - start), (size_t)(stop - start));
     }
 }
 

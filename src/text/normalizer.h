@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "text/mapped_text.h"
+#include "text/offset_map.h"
 
 #include <jansson.h>
 

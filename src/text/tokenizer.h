@@ -102,12 +102,10 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
 char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error);
 
 /* Writes a tokenizer.json with which Hugging Face's tokenizers library gives the same ids; sentinels become added
- * tokens of it. */
-bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);
+ * tokens of it. post_processor: one in place of the tokenizer's own, whose reference is taken over; NULL means its own.
+ */
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);
 bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be written as a tokenizer.json */
 /* Records the tokenizer's hash in the tokenizer_config.json of a folder whose tokenizer.json was written: with this
  * file the folder has the same hash, so that it serves the tokenizer's datasets. */
 bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error);
-/* As tokenizer_write_json, with another post_processor, whose reference is taken over; NULL means the tokenizer's
- * own. */
-bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);

@@ -192,12 +192,7 @@ bool tokenizer_has_json(const Tokenizer *tok)
     return tok->kind->to_json != NULL || tokenizer_is_json(tok->path);
 }
 
-bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
-{
-    return tokenizer_write_json_with(tok, path, NULL, error);
-}
-
-bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error)
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error)
 {
     size_t bytes;
     json_auto_t *around = post_processor;
@@ -214,6 +209,8 @@ bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *p
                                                 : tok->kind->to_json(tok->model, data, bytes, error);
     if (root == NULL)
         return fail_context(error, "%s", tok->path);
+    if (!tokenizer_is_json(tok->path) && !frame_is_empty(&tok->facts.json_frame))
+        json_object_set_new(root, "post_processor", frame_json(&tok->facts.json_frame, tok->facts.json_typed, tok));
     tokenizer_class_apply(&tok->class_, root);
     put_added(tok, root);
     if (adds_blanks)

@@ -3,11 +3,17 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
 
 #define UNICODE_VERSION "16.0" /* version of Unicode that unicode_type knows */
 
 /* The general category of a character. */
 GUnicodeType unicode_type(gunichar c);
+/* Unicode's property White_Space. */
+static inline bool is_white_space(gunichar c)
+{
+    return g_unichar_isspace(c) || c == 0x0b || c == 0x85;
+}
 /* A stand-in for c in a text that GLib or PCRE2 will match: c itself if their older Unicode gives c the category that
  * it has in Unicode 16, otherwise another character of that category, with as many bytes in UTF-8. */
 gunichar unicode_known(gunichar c);

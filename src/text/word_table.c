@@ -1,8 +1,9 @@
 #include "text/word_table.h"
 
 #include "base/check.h"
+#include "base/log.h"
+#include "base/text.h"
 
-#include <glib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -113,4 +114,14 @@ void word_table_prune(WordTable *table, int64_t count)
     table->n = kept;
     table->text_bytes = bytes;
     place_slots(table);
+}
+
+bool word_table_report_long(int64_t left_out, const char *longest, bool any, GError **error)
+{
+    g_autofree char *n = text_grouped(left_out);
+    if (!any && left_out > 0)
+        return fail_user(error, "there is no text to train on: every word is longer than %s", longest);
+    if (left_out > 0)
+        log_info("words longer than %s are left out of training: %s", longest, n);
+    return any || fail_user(error, "there is no text to train on");
 }

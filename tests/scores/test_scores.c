@@ -214,7 +214,7 @@ static void equals_the_package(gconstpointer file)
 static bool has_grammar(const Grammars *grammars, const char *name, const char *version)
 {
     const int at = grammars ? grammars_find(grammars, name) : -1;
-    return at >= 0 && strcmp(grammar_version(grammars_at(grammars, at)), version) == 0;
+    return at >= 0 && strcmp(grammars_at(grammars, at)->version, version) == 0;
 }
 
 /* Syntax is compared where the grammars are installed with which the values were made; elsewhere the grammar of the

@@ -164,7 +164,7 @@ static void added_sentinels_stay(void)
         Tokenizer *made = open_or_fail(folder);
         g_autofree char *file = g_build_filename(folder, "tokenizer.json", NULL);
         if (kind == 2)
-            g_assert_true(tokenizer_write_json(made, file, NULL));
+            g_assert_true(tokenizer_write_json(made, file, NULL, NULL));
         Tokenizer *tok = open_or_fail(folder);
         int size = tokenizer_size(tok);
         tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
@@ -174,7 +174,7 @@ static void added_sentinels_stay(void)
         g_assert_cmpint(tokenizer_sentinel(tok, 99), ==, size);
         g_assert_true(io_make_directories(copies, NULL) && tokenizer_copy(tok, copies, NULL));
         Tokenizer *copy = open_or_fail(copies);
-        g_assert_true(tokenizer_write_json(tok, json, NULL));
+        g_assert_true(tokenizer_write_json(tok, json, NULL, NULL));
         Tokenizer *whole = open_or_fail(json);
         const Tokenizer *const all[] = { tok, copy, whole };
         g_autofree char *ids = g_strdup_printf("%d %d %d %d", kind == 1, size + 99, size,
@@ -202,7 +202,7 @@ static void a_piece_of_nul_stays_one(void)
     Tokenizer *tok = open_or_fail(folder);
     tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL), *text = NULL;
-    g_assert_true(tokenizer_write_json(tok, path, NULL) && g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_true(tokenizer_write_json(tok, path, NULL, NULL) && g_file_get_contents(path, &text, NULL, NULL));
     g_assert_nonnull(strstr(text, "\"\\u0000\": 0"));
     g_assert_nonnull(strstr(text, "<extra_id_99>"));
     tokenizer_close(tok);

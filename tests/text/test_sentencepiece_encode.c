@@ -83,7 +83,7 @@ static void an_export_encodes_alike_or_is_refused_by_name(void)
         json_t *parts = json_object_get(row, "parts"), *refused = json_object_get(row, "refused");
         Tokenizer *tok = open_model(row);
         g_autoptr(GError) error = NULL;
-        bool written = tokenizer_write_json(tok, path, &error);
+        bool written = tokenizer_write_json(tok, path, NULL, &error);
         if (parts) { /* those with which tokenizers gave SentencePiece's ids */
             g_assert_no_error(error);
             json_t *root = json_load_file(path, 0, NULL);

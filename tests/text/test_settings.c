@@ -190,7 +190,7 @@ static void copies_and_exports_split_as_the_class_does(void)
         g_assert_cmpint(count_differences(same, texts_of(root, each), json_object_get(each, "ids")), ==, 0);
         g_assert_true(pair_is_framed(same, each));
         g_assert_true(io_remove_tree(copy, NULL) && g_mkdir(copy, 0700) == 0);
-        g_assert_true(tokenizer_write_json(tok, json, &error));
+        g_assert_true(tokenizer_write_json(tok, json, NULL, &error));
         g_autoptr(Tokenizer) written = tokenizer_open(copy, &error);
         g_assert_no_error(error);
         g_assert_true(tokenizer_set_blanks(written, "transformers", &error));

@@ -35,8 +35,8 @@ static void grammars_are_found_by_name_and_by_file_name(void)
                                            "a.", ".",    "a.=brackets", "=brackets", "a.list/b" };
     g_assert_cmpint(grammars_count(grammars), ==, 1);
     const Grammar *grammar = grammars_at(grammars, 0);
-    g_assert_cmpstr(grammar_name(grammar), ==, "lists");
-    g_assert_cmpstr(grammar_version(grammar), ==, "1.0");
+    g_assert_cmpstr(grammar->name, ==, "lists");
+    g_assert_cmpstr(grammar->version, ==, "1.0");
     g_assert_cmpint(grammar_abi(grammar), ==, 14);
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         g_assert_cmpint(grammars_find(grammars, known[i]), ==, 0);

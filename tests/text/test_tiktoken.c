@@ -82,7 +82,7 @@ static void it_goes_through_tokenizer_json(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
     Tokenizer *tok = open_small("ast-t5");
-    g_assert_true(tokenizer_write_json(tok, path, &error));
+    g_assert_true(tokenizer_write_json(tok, path, NULL, &error));
     g_assert_no_error(error);
     tokenizer_close(tok);
     tok = tokenizer_open(path, &error);

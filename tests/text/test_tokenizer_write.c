@@ -50,7 +50,7 @@ static char *write_json(const Tokenizer *tok)
 {
     g_autoptr(GError) error = NULL;
     char *path = g_build_filename(folder, "tokenizer.json", NULL);
-    tokenizer_write_json(tok, path, &error);
+    tokenizer_write_json(tok, path, NULL, &error);
     g_assert_no_error(error);
     return path;
 }
@@ -240,7 +240,7 @@ static void bytes_read_back(void)
     Tokenizer *tok = open_or_fail("bytes");
     g_autofree char *alone = g_build_filename(folder, "alone", NULL);
     g_autofree char *path = g_build_filename(alone, "tokenizer.json", NULL);
-    g_assert_true(io_make_directories(alone, NULL) && tokenizer_write_json(tok, path, NULL));
+    g_assert_true(io_make_directories(alone, NULL) && tokenizer_write_json(tok, path, NULL, NULL));
     Tokenizer *back = open_or_fail(alone);
     expect_same_ids(tok, back);
     g_assert_cmpstr(tokenizer_kind(back), ==, "byte-bpe");

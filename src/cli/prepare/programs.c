@@ -119,7 +119,7 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, const To
 
 static const char *language_name(const ProgramOptions *options, int i)
 {
-    return i == 0 ? "text" : grammar_name(grammars_at(options->grammars, i - 1));
+    return i == 0 ? "text" : grammars_at(options->grammars, i - 1)->name;
 }
 
 static void print_outcomes(const ProgramCounts *counts, const char *name)

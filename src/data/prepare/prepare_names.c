@@ -14,7 +14,7 @@ int prepare_outputs(const PrepareOptions *options)
 
 char *prepare_language(const PrepareOptions *options, int output)
 {
-    const char *name = output == 0 ? "text" : grammar_name(grammars_at(options->programs->grammars, output - 1));
+    const char *name = output == 0 ? "text" : grammars_at(options->programs->grammars, output - 1)->name;
     return options->ndtypes ? ndtype_language(name) : g_strdup(name);
 }
 

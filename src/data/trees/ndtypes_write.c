@@ -45,7 +45,7 @@ static void add_grammar(NdtypeDict *dict, const Grammar *grammar)
 {
     int n = grammar_types(grammar);
     uint32_t *ids = g_new0(uint32_t, n);
-    g_autofree char *language = ndtype_language(grammar_name(grammar));
+    g_autofree char *language = ndtype_language(grammar->name);
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     for (int type = 0; type < n; type++) {
         const char *name = grammar_type(grammar, type);

@@ -117,8 +117,8 @@ static char *describe_languages(const TreeWriter *writer)
         json_t *types = json_array();
         for (int type = 0; type < grammar_types(grammar); type++)
             json_array_append_new(types, json_string(grammar_type(grammar, type)));
-        json_array_append_new(languages, json_pack("{s:s, s:s, s:o}", "name", grammar_name(grammar), "version",
-                                                   grammar_version(grammar), "types", types));
+        json_array_append_new(languages, json_pack("{s:s, s:s, s:o}", "name", grammar->name, "version",
+                                                   grammar->version, "types", types));
     }
     json_t *root = json_pack("{s:o}", "languages", languages);
     char *text = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);

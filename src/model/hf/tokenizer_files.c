@@ -82,11 +82,12 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
     TextFrame own;
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
     json_auto_t *written = NULL;
-    if (!tokenizer_write_json(tok, path, error) || !tokenizer_json_read(folder, "tokenizer.json", &written, error) ||
+    if (!tokenizer_write_json(tok, path, NULL, error) ||
+        !tokenizer_json_read(folder, "tokenizer.json", &written, error) ||
         !frame_read(&own, json_object_get(written, "post_processor"), tok, error))
         return false;
     TextFrame frame = model ? model_text_frame(model, tok) : frame_of_tokenizer(tok, ids);
-    return (frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error)) &&
+    return (frame_equal(&own, &frame) || tokenizer_write_json(tok, path, post_processor(tok, &frame), error)) &&
            tokenizer_record_hash(tok, folder, error);
 }
 

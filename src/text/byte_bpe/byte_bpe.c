@@ -59,22 +59,105 @@ static char *normalize_bpe(const void *opaque, const char *text, size_t bytes)
     return normalizer_map(((const ByteBpe *)opaque)->normalizer, text, bytes);
 }
 
+/* Takes an EncodeScratch from the pool, or makes one if it is empty. The caller pushes it back to the pool. */
+static EncodeScratch *take_scratch(const ByteBpe *model)
+{
+    EncodeScratch *scratch = g_async_queue_try_pop(model->scratches);
+    if (scratch)
+        return scratch;
+    scratch = g_new(EncodeScratch, 1);
+    *scratch = (EncodeScratch){ .pre_tokenizer = pre_tokenizer_scratch_open(model->pre_tokenizer),
+                                .merges = merges_scratch_open(),
+                                .cache = g_new0(CachedWord, CACHED_WORDS) };
+    return scratch;
+}
+
+/* Makes *text the text that is split into words: normalized, with a prefix space, and without the space that belongs to
+ * a blank after it. *made owns it, unless it is the given text; with_map: it has an offset map. False, with an error,
+ * if the normalizer gives up. */
+static bool prepare_text(const ByteBpe *model, const char **text, size_t *bytes, TextEdges edges, bool with_map,
+                         MappedText *made, GError **error)
+{
+    *made = (MappedText){ .text = NULL };
+    *bytes -= edges.before_blank && *bytes > 0 && (*text)[*bytes - 1] == ' ';
+    bool changes = !normalizer_is_empty(model->normalizer);
+    const bool adds_space = model->add_prefix_space && !edges.after_blank;
+    if (!changes && (!adds_space || *bytes == 0 || **text == ' '))
+        return true;
+    *made = mapped_text_of(*text, *bytes, with_map);
+    if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error)) {
+        mapped_text_clear(made);
+        return false;
+    }
+    if (adds_space && made->text->len > 0 && made->text->str[0] != ' ') {
+        g_string_prepend_c(made->text, ' ');
+        if (with_map)
+            g_array_prepend_val(made->map, (uint32_t){ 0 });
+    }
+    *text = made->text->str;
+    *bytes = made->text->len;
+    return true;
+}
+
 static bool encode_bpe(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
     const ByteBpe *model = opaque;
-    bytes -= edges.before_blank && bytes > 0 && text[bytes - 1] == ' ';
     MappedText made;
-    if (!byte_bpe_text(model, text, bytes, edges, false, &made, error))
+    if (!prepare_text(model, &text, &bytes, edges, false, &made, error))
         return false;
-    text = made.text ? made.text->str : text;
-    bytes = made.text ? made.text->len : bytes;
-    Encoding encoding = { model, encode_scratch_take(model->scratches, model->pre_tokenizer), ids };
+    Encoding encoding = { model, take_scratch(model), ids };
     bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_bpe_word,
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
     g_async_queue_push_front(model->scratches, encoding.scratch);
     mapped_text_clear(&made);
     return ok;
+}
+
+/* ---- where ids end ---- */
+
+/* The ids of a text, word by word. */
+typedef struct Trace {
+    const ByteBpe *model;
+    const char *text;   /* as it was split into words */
+    const GArray *from; /* uint32_t for each byte of `text`: the index of its byte in the original text; NULL means the
+                           same index */
+    const int32_t *ids;
+    int64_t n, i;
+    uint32_t *ends;
+} Trace;
+
+static size_t id_bytes(const ByteBpe *model, int32_t id)
+{
+    return id == model->unk ? 1 : g_bytes_get_size(model->bytes->pdata[id]);
+}
+
+static bool trace_word(void *context, const char *word, size_t bytes)
+{
+    Trace *trace = context;
+    size_t begin = (size_t)(word - trace->text), at = 0;
+    while (at < bytes && trace->i < trace->n) {
+        at += id_bytes(trace->model, trace->ids[trace->i]);
+        size_t end = begin + at;
+        trace->ends[trace->i++] = trace->from ? offset_map_at(trace->from, end) : (uint32_t)end;
+    }
+    /* Without an unknown piece, bytes that are no piece are dropped. */
+    return at == bytes || (at < bytes && trace->model->unk < 0);
+}
+
+static bool ends_of_bpe(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
+                        int64_t n, uint32_t *ends)
+{
+    const ByteBpe *model = opaque;
+    MappedText made;
+    if (!prepare_text(model, &text, &bytes, edges, true, &made, NULL))
+        return false;
+    Trace trace = { model, text, made.map, ids, n, 0, ends };
+    EncodeScratch *scratch = take_scratch(model);
+    bool good = pre_tokenizer_each(model->pre_tokenizer, scratch->pre_tokenizer, text, bytes, trace_word, &trace);
+    g_async_queue_push_front(model->scratches, scratch);
+    mapped_text_clear(&made);
+    return good && trace.i == n;
 }
 
 /* Decodes. A piece may be part of a character, so the bytes of all pieces are joined first; then invalid UTF-8 becomes
@@ -108,7 +191,7 @@ const TokenizerKind kind_byte_bpe = {
     .open_json = byte_bpe_open_json,
     .second_file = "merges.txt",
     .to_json = byte_bpe_to_json,
-    .ends = byte_bpe_ends,
+    .ends = ends_of_bpe,
 };
 
 const TokenizerKind kind_tiktoken = {
@@ -121,5 +204,5 @@ const TokenizerKind kind_tiktoken = {
     .decode = decode_bpe,
     .normalize = normalize_bpe,
     .to_json = byte_bpe_to_json,
-    .ends = byte_bpe_ends,
+    .ends = ends_of_bpe,
 };

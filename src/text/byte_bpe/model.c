@@ -69,6 +69,15 @@ char *byte_bpe_bytes(const char *name, size_t *n)
 
 /* ---- the model ---- */
 
+void encode_scratch_close(void *opaque)
+{
+    EncodeScratch *scratch = opaque;
+    pre_tokenizer_scratch_close(scratch->pre_tokenizer);
+    merges_scratch_close(scratch->merges);
+    g_free(scratch->cache);
+    g_free(scratch);
+}
+
 ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added)
 {
     ByteBpe *model = g_new0(ByteBpe, 1);
@@ -126,27 +135,6 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
         if (g_array_index(model->added, AddedToken, i).id == id)
             return &g_array_index(model->added, AddedToken, i);
     return NULL;
-}
-
-bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, TextEdges edges, bool with_map,
-                   MappedText *made, GError **error)
-{
-    *made = (MappedText){ .text = NULL };
-    bool changes = !normalizer_is_empty(model->normalizer);
-    const bool adds_space = model->add_prefix_space && !edges.after_blank;
-    if (!changes && (!adds_space || bytes == 0 || *text == ' '))
-        return true;
-    *made = mapped_text_of(text, bytes, with_map);
-    if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error)) {
-        mapped_text_clear(made);
-        return false;
-    }
-    if (adds_space && made->text->len > 0 && made->text->str[0] != ' ') {
-        g_string_prepend_c(made->text, ' ');
-        if (with_map)
-            g_array_prepend_val(made->map, (uint32_t){ 0 });
-    }
-    return true;
 }
 
 /* ---- merges ---- */

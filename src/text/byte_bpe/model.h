@@ -3,7 +3,8 @@
 #pragma once
 
 #include "text/byte_bpe/byte_bpe.h"
-#include "text/byte_bpe/scratch.h"
+#include "text/byte_bpe/pre_tokenizer.h"
+#include "text/merges.h"
 #include "text/normalizer.h"
 
 typedef struct ByteBpe {
@@ -34,10 +35,6 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
 /* Sets the merges of a tiktoken model: each split of a piece into two other pieces is a merge, whose rank is the id of
  * the piece. */
 void byte_bpe_derive_merges(ByteBpe *model);
-/* The text that is split into words: normalized, with a prefix space. If that is `text` itself, the result has no
- * text. with_map: it has an offset map. False, with an error, if the normalizer gives up. */
-bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, TextEdges edges, bool with_map,
-                   MappedText *made, GError **error);
 int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
 /* The added token with this id; NULL if the id is not an added token. */
 const AddedToken *byte_bpe_added(const ByteBpe *model, int id);
@@ -46,12 +43,30 @@ void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 
 /* The function TokenizerKind.to_json, for models that were not read from a tokenizer.json. */
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
-
-/* The function TokenizerKind.ends (ends.c). */
-bool byte_bpe_ends(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
-                   uint32_t *ends);
 /* The functions TokenizerKind.open and .open_json: for vocab.json with merges.txt, for a rank file of tiktoken, for a
  * tokenizer.json. */
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
+
+/* ---- working memory for encoding: a call of encode takes one EncodeScratch from a pool and returns it afterwards, so
+ * that any number of threads may encode with one model, and the cache of words is kept ---- */
+
+#define CACHED_WORDS 32768 /* number of words in the cache of one EncodeScratch (2 MiB); a power of two */
+#define CACHED_BYTES 30    /* only words of at most this length are cached */
+#define CACHED_IDS   8     /* only words of at most this number of ids are cached */
+
+/* A word and its ids; exactly one cache line of 64 bytes. */
+typedef struct CachedWord {
+    uint8_t bytes, n_ids; /* lengths of text and ids; bytes 0 means an empty entry */
+    char text[CACHED_BYTES];
+    int32_t ids[CACHED_IDS];
+} CachedWord;
+
+typedef struct EncodeScratch {
+    PreTokenizerScratch *pre_tokenizer;
+    MergesScratch *merges;
+    CachedWord *cache; /* (CACHED_WORDS), indexed by a hash of the word */
+} EncodeScratch;
+
+void encode_scratch_close(void *scratch);

@@ -1,7 +1,6 @@
 #include "text/byte_bpe/pre_tokenizer.h"
 
 #include "text/unicode.h"
-#include "text/white_space.h"
 
 #include <string.h>
 

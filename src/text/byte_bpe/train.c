@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/pre_tokenizer.h"
-#include "text/long_words.h"
 #include "text/vocab_builder/vocab_builder.h"
 
 #include <jansson.h>

@@ -188,14 +188,6 @@ static json_t *added_tokens(const Form *form)
     return added;
 }
 
-static json_t *post_processor(const SpModel *model)
-{
-    for (int id = 0; id < (int)model->pieces->len; id++)
-        if (strcmp(sp_piece(model, id)->text, "</s>") == 0)
-            return json_template(&(JsonTemplate){ .end = "</s>", .end_id = id });
-    return NULL;
-}
-
 /* ---- models that tokenizer.json cannot express ---- */
 
 static bool is_word_wise(const SpModel *model)
@@ -307,8 +299,8 @@ json_t *sp_model_json(const char *data, size_t bytes, GError **error)
     Form form = { .model = model, .by_words = is_word_wise(model) };
     json_t *root = NULL;
     if (check_form(&form, error))
-        root = json_tokenizer(added_tokens(&form), normalizer(model), pre_tokenizer(&form), post_processor(model),
-                              decoder(model), model->type == SP_BPE ? bpe_model(&form) : unigram_model(model));
+        root = json_tokenizer(added_tokens(&form), normalizer(model), pre_tokenizer(&form), NULL, decoder(model),
+                              model->type == SP_BPE ? bpe_model(&form) : unigram_model(model));
     sp_model_close(model);
     return root;
 }

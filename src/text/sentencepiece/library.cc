@@ -1,9 +1,9 @@
 #include "text/sentencepiece/library.h"
 
-#include "text/long_words.h"
 #include "text/roles.h"
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
+#include "text/word_table.h"
 
 #include <algorithm>
 #include <exception>
@@ -96,6 +96,13 @@ bool is_like_t5(const sentencepiece::SentencePieceProcessor &processor)
     return processor.bos_id() < 0 && !masks;
 }
 
+int id_by_library(const void *opaque, const char *piece)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    int id = model->processor.PieceToId(piece);
+    return id >= 0 && model->pieces[static_cast<size_t>(id)] == piece ? id : -1;
+}
+
 void *open_by_library(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
@@ -139,20 +146,15 @@ void *open_by_library(const char *, const char *data, size_t bytes, TokenizerFac
                nullptr,
                nullptr,
                {},
-               hash };
+               hash,
+               frame_of(-1, id_by_library(model, "</s>"), false),
+               false };
     return model;
 }
 
 void close_library(void *model)
 {
     delete static_cast<Model *>(model);
-}
-
-int id_by_library(const void *opaque, const char *piece)
-{
-    auto *model = static_cast<const Model *>(opaque);
-    int id = model->processor.PieceToId(piece);
-    return id >= 0 && model->pieces[static_cast<size_t>(id)] == piece ? id : -1;
 }
 
 const char *piece_by_library(const void *opaque, int id)
@@ -353,7 +355,7 @@ bool sp_library_train(const char *type, const TokenizerTraining *training, Token
     }
     *left_out = lines.left_out;
     if (empty)
-        return long_words_report(*left_out, LONG_WORD_TEXT, false, error);
+        return word_table_report_long(*left_out, LONG_WORD_TEXT, false, error);
     if (ok) {
         *bytes = trained.size();
         *model = static_cast<char *>(g_memdup2(trained.data(), trained.size()));

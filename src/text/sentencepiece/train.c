@@ -2,9 +2,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
-#include "text/long_words.h"
 #include "text/sentencepiece/library.h"
 #include "text/sentencepiece/sentencepiece.h"
+#include "text/word_table.h"
 
 #include <string.h>
 
@@ -133,7 +133,7 @@ static bool train_sentencepiece(const TokenizerTraining *asked, TokenizerText ne
     bool ok = (!sampled || fill_sample(&lines, training.max_sentences, &wrong)) &&
               sp_library_train(type, &training, sampled ? next_sampled : next_sentence, &lines, &model, &bytes,
                                &left_out, &wrong) &&
-              long_words_report(left_out, LONG_WORD_TEXT, true, &wrong);
+              word_table_report_long(left_out, LONG_WORD_TEXT, true, &wrong);
     if (ok)
         ok = io_write_file(training.out, model, bytes, &wrong);
     g_clear_pointer(&lines.sample, g_ptr_array_unref);

@@ -3,7 +3,6 @@
  * same order. */
 #include "text/sentencepiece/char_bpe.h"
 #include "text/sentencepiece/model.h"
-#include "text/sentencepiece/piece_ends.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/sentencepiece/unigram_text.h"
 #include "text/sentencepiece/viterbi.h"
@@ -104,7 +103,7 @@ static bool ends_of_unigram(const void *model, const char *text, size_t bytes, T
     g_autoptr(GString) words = g_string_sized_new(bytes);
     g_autoptr(GArray) map = NULL;
     return unigram_text_each(unigram->text, text, bytes, edges, (WordTaker){ join_word, words }, &map, NULL) &&
-           piece_ends(unigram->pieces, unigram->viterbi.unk, words->str, words->len, map, ids, n, ends);
+           sp_piece_ends(unigram->pieces, unigram->viterbi.unk, words->str, words->len, map, ids, n, ends);
 }
 
 /* ---- decoding ---- */

@@ -4,7 +4,7 @@
 #include "text/sentencepiece/anchor.h"
 #include "text/sentencepiece/model.h"
 #include "text/tokenizer_json.h"
-#include "text/white_space.h"
+#include "text/unicode.h"
 
 #include <string.h>
 

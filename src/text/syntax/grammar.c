@@ -1,10 +1,11 @@
 /* grammar.c: opening, finding and installing grammars. */
-#include "text/syntax/grammar.h"
+#include "text/syntax/syntax.h"
 
 #include "base/file.h"
 
 #include <dlfcn.h>
 #include <string.h>
+#include <tree_sitter/api.h>
 
 #define MAX_LIBRARY ((size_t)256 << 20) /* bytes of a shared object; that of C# has 6 MB */
 #define MAX_TYPES   65535               /* node types of a grammar, as tree-sitter numbers them */
@@ -198,21 +199,6 @@ int grammars_install(const char *from, const char *to, GError **error)
         good = copy_one(grammars_at(grammars, i), from, to, error);
     grammars_close(grammars);
     return good ? n : -1;
-}
-
-const char *grammar_name(const Grammar *grammar)
-{
-    return grammar->name;
-}
-
-const char *grammar_version(const Grammar *grammar)
-{
-    return grammar->version;
-}
-
-char *const *grammar_endings(const Grammar *grammar)
-{
-    return grammar->endings;
 }
 
 int grammar_abi(const Grammar *grammar)

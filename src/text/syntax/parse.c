@@ -1,9 +1,10 @@
 /* parse.c: parses a program into the nodes of its syntax tree. */
-#include "text/syntax/grammar.h"
+#include "text/syntax/syntax.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tree_sitter/api.h>
 #include <xxhash.h>
 
 /* tree-sitter 0.20 counts the children of a node in 16 bits, and an ERROR node may have all tokens of a program as

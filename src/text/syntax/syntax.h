@@ -11,7 +11,12 @@
 
 #define GRAMMARS_MAX 63 /* largest number of grammars in a folder */
 
-typedef struct Grammar Grammar;
+typedef struct Grammar {
+    char *name, *version; /* name of the language: "python"; version of the grammar: "0.23.6" */
+    char **endings; /* NULL-terminated list of the words after NAME and VERSION in loam_grammar: "py", "?h", "=ALIAS" */
+    void *library;  /* handle of dlopen */
+    const struct TSLanguage *language; /* tree-sitter's tables */
+} Grammar;
 typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
 
 /* The folder of grammars: $LOAM_GRAMMARS if set, otherwise loam/grammars in the user's data folder (~/.local/share).
@@ -34,12 +39,8 @@ int grammars_rival(const Grammars *grammars, const char *name);
  * Returns their number; -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
-const char *grammar_name(const Grammar *grammar);     /* name of the language: "python" */
-const char *grammar_version(const Grammar *grammar);  /* version of the grammar: "0.23.6" */
-char *const *grammar_endings(const Grammar *grammar); /* the words after NAME and VERSION in loam_grammar: "py", "?h",
-                                                         "=NAME"; NULL-terminated */
-int grammar_abi(const Grammar *grammar);              /* version of tree-sitter's table format: 13 or 14 */
-int grammar_types(const Grammar *grammar);            /* number of node types */
+int grammar_abi(const Grammar *grammar);                    /* version of tree-sitter's table format: 13 or 14 */
+int grammar_types(const Grammar *grammar);                  /* number of node types */
 const char *grammar_type(const Grammar *grammar, int type); /* name of a node type: "identifier" */
 /* Whether a node type has a name in the grammar: false for "(" and "while". */
 bool grammar_type_is_named(const Grammar *grammar, int type);

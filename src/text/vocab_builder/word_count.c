@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "text/long_words.h"
 
 #include <inttypes.h>
 
@@ -164,5 +163,5 @@ bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int
                     " too low; --memory raises the bound",
                     bound, counter.removed);
     }
-    return long_words_report(words->left_out, splitter->longest, words->n > 0, error);
+    return word_table_report_long(words->left_out, splitter->longest, words->n > 0, error);
 }

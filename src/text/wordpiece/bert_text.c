@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "text/unicode.h"
-#include "text/white_space.h"
 
 #include <string.h>
 

@@ -99,14 +99,17 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
         return NULL;
     }
     wordpiece->text = bert_text_of(options->text);
+    const int cls = id_of_wordpiece(wordpiece, "[CLS]"), sep = id_of_wordpiece(wordpiece, "[SEP]");
     *facts = (TokenizerFacts){ .name = "wordpiece",
                                .blank_space = BLANK_SPLITS,
                                .size = (int)pieces->len,
                                .pad = id_of_wordpiece(wordpiece, "[PAD]"),
-                               .eos = id_of_wordpiece(wordpiece, "[SEP]"),
+                               .eos = sep,
                                .unk = wordpiece->unk,
-                               .bos = id_of_wordpiece(wordpiece, "[CLS]"),
-                               .added = list_specials(wordpiece) };
+                               .bos = cls,
+                               .added = list_specials(wordpiece),
+                               .json_frame = frame_of(sep >= 0 ? cls : -1, cls >= 0 ? sep : -1, false),
+                               .json_typed = true };
     return wordpiece;
 }
 
@@ -371,11 +374,8 @@ static json_t *wordpiece_to_json(const void *model, const char *data, size_t byt
             json_object_set_new(vocab, piece, json_integer(i));
     }
     g_autoptr(GArray) specials = list_specials(wordpiece);
-    int cls = id_of_wordpiece(model, "[CLS]"), sep = id_of_wordpiece(model, "[SEP]");
-    JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
     return json_tokenizer(json_added_tokens(specials), json_of_text(&options->text),
-                          json_pack("{s:s}", "type", "BertPreTokenizer"),
-                          cls >= 0 && sep >= 0 ? json_template(&around) : NULL,
+                          json_pack("{s:s}", "type", "BertPreTokenizer"), NULL,
                           json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", 1),
                           json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
                                     "continuing_subword_prefix", options->prefix, "max_input_chars_per_word",
