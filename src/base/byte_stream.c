@@ -1,8 +1,7 @@
 #include "base/byte_stream.h"
 
-#include "base/git_lfs.h"
+#include "base/file.h"
 #include "base/text.h"
-#include "base/whole.h"
 
 #include <bzlib.h>
 #include <errno.h>
@@ -215,7 +214,7 @@ static bool read_fd(ByteStream *stream, char *out, size_t capacity, size_t *n, G
         return fail_errno(error, "cannot read", stream->path);
     *n = (size_t)got;
     stream->offset += *n;
-    return *n > 0 || whole_check(stream->path, stream->offset, stream->bytes, error);
+    return *n > 0 || io_check_whole(stream->path, stream->offset, stream->bytes, error);
 }
 
 static bool fail_step(const ByteStream *stream, GError **error)
@@ -260,14 +259,6 @@ bool byte_stream_read(ByteStream *stream, char *out, size_t capacity, size_t *n,
     return (stream->decoder ? read_decoded : read_fd)(stream, out, capacity, n, error);
 }
 
-/* Whether a file that is named as a compressed one is really a Git LFS pointer. */
-static bool is_pointer(int fd)
-{
-    char start[64];
-    ssize_t n = pread(fd, start, sizeof start, 0);
-    return n > 0 && git_lfs_is_pointer(start, (size_t)n);
-}
-
 ByteStream *byte_stream_open(const char *path, GError **error)
 {
     const bool is_stdin = strcmp(path, BYTE_STREAM_STDIN) == 0;
@@ -277,15 +268,15 @@ ByteStream *byte_stream_open(const char *path, GError **error)
         fail_errno(error, "cannot open", path);
         return NULL;
     }
-    if (decoder && is_pointer(fd)) {
+    if (decoder && io_holds_lfs_pointer(fd)) {
         close(fd);
-        git_lfs_fail(path, error);
+        io_fail_lfs_pointer(path, error);
         return NULL;
     }
     ByteStream *stream = g_new0(ByteStream, 1);
     stream->path = g_strdup(path);
     stream->fd = fd;
-    stream->bytes = is_stdin ? 0 : whole_size(fd); /* standard input may be past the start of a file */
+    stream->bytes = is_stdin ? 0 : io_size(fd); /* standard input may be past the start of a file */
     stream->decoder = decoder;
     if (decoder) {
         stream->stored = g_malloc(STORED_BYTES);

@@ -1,12 +1,13 @@
-/* file.h: writes and reads files. io_write_file, io_create_beside and io_swap_in see to it that a crash or a full disk
- * never leaves a half-written file under its final name. Tests can make any single system call of the functions io_*
- * fail. Error messages name the path. */
+/* file.h: writes, reads and copies files. io_write_file, io_create_beside and io_swap_in see to it that a crash or a
+ * full disk never leaves a half-written file under its final name. Tests can make any single system call of the
+ * functions io_* fail. Error messages name the path. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct IoFile IoFile; /* a file being written */
 
@@ -72,9 +73,37 @@ char *io_make_folder_beside(const char *path, GError **error);
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);
-/* Reads a whole file and adds a NUL after its content. A file of more than `limit` bytes, or a Git LFS pointer
- * (git_lfs.h), is an error. *bytes becomes the length without the NUL; `bytes` may be NULL. Free with g_free. */
+/* Reads a whole file and adds a NUL after its content. A file of more than `limit` bytes, or a Git LFS pointer, is an
+ * error. *bytes becomes the length without the NUL; `bytes` may be NULL. Free with g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* As io_read_file; it is a user's error if the path leads to something that is no regular file, such as a FIFO, from
+ * which a read may never return. */
+char *io_read_regular(const char *path, size_t limit, size_t *bytes, GError **error);
+/* Reads the next line of a file, with its newline; at the end of the file `line` becomes empty. Fails at a line of more
+ * than 64 MiB, without reading on, and if the file cannot be read. */
+bool io_read_line(GString *line, FILE *file, GError **error);
+/* Maps a file; an empty file gives a mapping of length 0. Free with g_mapped_file_unref. A Git LFS pointer is an error.
+ */
+GMappedFile *io_map_file(const char *path, GError **error);
+/* Opens a file for reading. Returns a file descriptor, which the caller closes, and sets *bytes to the file's size; -1
+ * with an error if `path` is not a regular file, or is a Git LFS pointer. */
+int io_open_regular(const char *path, size_t *bytes, GError **error);
+/* Size of an open regular file in bytes; 0 for anything else, such as a pipe. To be called after opening it. */
+uint64_t io_size(int fd);
+/* For the reader of a file at its end, after `done` bytes: fails if the file had more bytes (`size`, by io_size), since
+ * another process has cut it and the rest is lost. */
+bool io_check_whole(const char *path, uint64_t done, uint64_t size, GError **error);
+/* Whether a file that starts with these bytes is a Git LFS pointer: a small text file that Git leaves in place of a
+ * large one when a repository is cloned without Git LFS. io_holds_lfs_pointer asks an open file; io_fail_lfs_pointer
+ * sets the user's error and returns false. */
+bool io_is_lfs_pointer(const void *data, size_t bytes);
+bool io_holds_lfs_pointer(int fd);
+bool io_fail_lfs_pointer(const char *path, GError **error);
+/* Copies a file and syncs the copy; one that does not exist is no error. */
+bool io_copy_file(const char *from, const char *to, GError **error);
+/* Copies the regular files of a folder and of the folders in it, at most 8 levels deep, and syncs each. Files that `to`
+ * has already are replaced, others stay. A folder that does not exist is no error. */
+bool io_copy_tree(const char *from, const char *to, GError **error);
 /* The path that PATH leads to through symbolic links, whether a file exists there or not. Outputs are renamed to this
  * path, so that a symbolic link that the user names stays a link. Free with g_free. */
 char *io_follow_links(const char *path);

@@ -1,16 +1,35 @@
-/* file_read.c: reads files. */
+/* file_read.c: reads, maps and copies files. */
 #include "base/error.h"
 #include "base/file.h"
-#include "base/git_lfs.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LONGEST_LINE ((size_t)64 << 20) /* bytes */
+#define DEEPEST      8                  /* levels of folders that are copied */
+
+bool io_is_lfs_pointer(const void *data, size_t bytes)
+{
+    static const char start[] = "version https://git-lfs.github.com/spec/";
+    return bytes >= sizeof start - 1 && memcmp(data, start, sizeof start - 1) == 0;
+}
+
+bool io_holds_lfs_pointer(int fd)
+{
+    char start[64];
+    ssize_t n = pread(fd, start, sizeof start, 0);
+    return n > 0 && io_is_lfs_pointer(start, (size_t)n);
+}
+
+bool io_fail_lfs_pointer(const char *path, GError **error)
+{
+    return fail_user(error, "%s is a Git LFS pointer, not the file itself: run git lfs pull where it was cloned", path);
+}
 
 static int open_to_read(const char *path)
 {
@@ -60,8 +79,8 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
             return NULL;
         }
     }
-    if (git_lfs_is_pointer(data, used)) {
-        git_lfs_fail(path, error);
+    if (io_is_lfs_pointer(data, used)) {
+        io_fail_lfs_pointer(path, error);
         return NULL;
     }
     data[used] = '\0';
@@ -87,6 +106,16 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
         data = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, limit, bytes, error);
     close(fd);
     return data;
+}
+
+char *io_read_regular(const char *path, size_t limit, size_t *bytes, GError **error)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        fail_user(error, "reading %s: it is not a regular file", path);
+        return NULL;
+    }
+    return io_read_file(path, limit, bytes, error);
 }
 
 bool io_refused(const char *path, GError **error)
@@ -116,4 +145,117 @@ bool io_check_replaces(const char *path, const char *start, const char *what, GE
         return fail_errno(error, "reading", path);
     return ((size_t)n == want && memcmp(data, start, want) == 0) ||
            fail_user(error, "%s exists and is no %s: give another name", path, what);
+}
+
+uint64_t io_size(int fd)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
+bool io_check_whole(const char *path, uint64_t done, uint64_t size, GError **error)
+{
+    return done >= size || fail_user(error,
+                                     "%s: the file was cut while it was read: %" PRIu64 " of the %" PRIu64
+                                     " bytes that it had are left; run this again when the file is complete",
+                                     path, done, size);
+}
+
+bool io_read_line(GString *line, FILE *file, GError **error)
+{
+    g_string_truncate(line, 0);
+    for (int c; (c = getc_unlocked(file)) != EOF;) {
+        g_string_append_c(line, (char)c);
+        if (c == '\n')
+            return true;
+        if (line->len > LONGEST_LINE)
+            return fail_user(error, "a line longer than 64 MiB");
+    }
+    return !ferror(file) || fail_machine(error, "reading it failed: %s", g_strerror(errno));
+}
+
+/* ---- mapping ---- */
+
+int io_open_regular(const char *path, size_t *bytes, GError **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0) {
+        fail_errno(error, "opening", path);
+        return -1;
+    }
+    if (fstat(fd, &status) != 0)
+        fail_errno(error, "reading", path);
+    else if (!S_ISREG(status.st_mode))
+        fail_user(error, "reading %s: it is not a regular file", path);
+    else if (io_holds_lfs_pointer(fd))
+        io_fail_lfs_pointer(path, error);
+    else {
+        *bytes = (size_t)status.st_size;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+GMappedFile *io_map_file(const char *path, GError **error)
+{
+    size_t bytes;
+    g_autoptr(GError) map_error = NULL;
+    int fd = io_open_regular(path, &bytes, error);
+    if (fd < 0)
+        return NULL;
+    GMappedFile *map = g_mapped_file_new_from_fd(fd, FALSE, &map_error);
+    if (map == NULL)
+        fail_machine(error, "mapping %s: %s", path, map_error->message);
+    close(fd);
+    return map;
+}
+
+/* ---- copying ---- */
+
+static bool copy_bytes(FILE *from, IoFile *to, const char *path, GError **error)
+{
+    char buffer[1 << 16];
+    uint64_t done = 0, bytes = io_size(fileno(from));
+    for (size_t n; (n = fread(buffer, 1, sizeof buffer, from)) > 0; done += n)
+        if (!io_write(to, buffer, n, error))
+            return false;
+    if (ferror(from))
+        return fail_errno(error, "reading", path);
+    return io_check_whole(path, done, bytes, error);
+}
+
+bool io_copy_file(const char *from, const char *to, GError **error)
+{
+    FILE *source = fopen(from, "r");
+    if (source == NULL)
+        return errno == ENOENT || fail_errno(error, "reading", from);
+    IoFile *target = io_create(to, error);
+    bool copied = target && copy_bytes(source, target, from, error);
+    fclose(source);
+    if (copied)
+        return io_close(target, true, error);
+    io_abort(target);
+    return false;
+}
+
+static bool copy_tree(const char *from, const char *to, int depth, GError **error)
+{
+    g_autoptr(GDir) entries = depth < DEEPEST ? g_dir_open(from, 0, NULL) : NULL;
+    const char *name;
+    bool copied = entries == NULL || io_make_directories(to, error);
+    while (copied && entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *source = g_build_filename(from, name, NULL), *target = g_build_filename(to, name, NULL);
+        if (g_file_test(source, G_FILE_TEST_IS_REGULAR))
+            copied = io_copy_file(source, target, error);
+        else if (g_file_test(source, G_FILE_TEST_IS_DIR))
+            copied = copy_tree(source, target, depth + 1, error);
+    }
+    return copied;
+}
+
+bool io_copy_tree(const char *from, const char *to, GError **error)
+{
+    return copy_tree(from, to, 0, error);
 }

@@ -1,7 +1,7 @@
 #include "format/events.h"
 
+#include "base/file.h"
 #include "base/log.h"
-#include "format/map.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -274,7 +274,7 @@ void events_close(IoFile *file)
 
 static bool cut_file(const char *path, int64_t step, int64_t samples, GError **error)
 {
-    g_autoptr(GMappedFile) map = map_file(path, error);
+    g_autoptr(GMappedFile) map = io_map_file(path, error);
     if (map == NULL)
         return false;
     const guint8 *file = (const guint8 *)g_mapped_file_get_contents(map);

@@ -1,7 +1,6 @@
 #include "format/fairseq_dict.h"
 
 #include "base/file.h"
-#include "base/regular.h"
 
 #include <string.h>
 
@@ -92,7 +91,7 @@ static bool add_dict_line(FairseqDict *dict, GHashTable *seen, char *line, GErro
 FairseqDict *fairseq_dict_read(const char *path, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = regular_read(path, MAX_BYTES, &bytes, error);
+    g_autofree char *text = io_read_regular(path, MAX_BYTES, &bytes, error);
     return text ? fairseq_dict_parse(path, text, bytes, error) : NULL;
 }
 

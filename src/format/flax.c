@@ -1,6 +1,6 @@
 #include "format/flax.h"
 
-#include "format/map.h"
+#include "base/file.h"
 #include "format/safetensors_dtype.h"
 
 #include <string.h>
@@ -259,7 +259,7 @@ static bool read_whole(Reader *reader, GError **error)
 
 TensorFile *flax_open(const char *path, GHashTable **others, GError **error)
 {
-    GMappedFile *map = map_file(path, error);
+    GMappedFile *map = io_map_file(path, error);
     if (map == NULL)
         return NULL;
     g_autoptr(TensorFile) arrays = tensor_file_new();

@@ -1,8 +1,8 @@
 #include "format/indexed.h"
 
 #include "base/check.h"
+#include "base/file.h"
 #include "format/indexed_index.h"
-#include "format/map.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,8 +66,8 @@ Indexed *indexed_open(const char *prefix, GError **error)
     g_autoptr(Indexed) set = g_new0(Indexed, 1);
     set->bin_path = g_strconcat(prefix, ".bin", NULL);
     set->bin = -1;
-    if (!(set->idx_map = map_file(idx_path, error)) ||
-        (set->bin = open_regular(set->bin_path, &set->bin_bytes, error)) < 0)
+    if (!(set->idx_map = io_map_file(idx_path, error)) ||
+        (set->bin = io_open_regular(set->bin_path, &set->bin_bytes, error)) < 0)
         return NULL;
     if (!index_view_read(&set->view, g_mapped_file_get_contents(set->idx_map), g_mapped_file_get_length(set->idx_map),
                          error) ||

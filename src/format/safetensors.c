@@ -1,6 +1,6 @@
 #include "format/safetensors.h"
 
-#include "format/map.h"
+#include "base/file.h"
 #include "format/safetensors_dtype.h"
 
 #include <jansson.h>
@@ -196,7 +196,7 @@ static bool read_shard(TensorFile *file, GMappedFile *map, const Shard *shard, G
 
 bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
 {
-    GMappedFile *map = map_file(path, error);
+    GMappedFile *map = io_map_file(path, error);
     if (map == NULL)
         return false;
     bool done = read_shard(file, map, shard, error) || fail_context(error, "%s", path);

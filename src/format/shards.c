@@ -1,6 +1,6 @@
 #include "format/shards.h"
 
-#include "base/regular.h"
+#include "base/file.h"
 
 #include <string.h>
 
@@ -63,7 +63,7 @@ static bool read_shards(TensorFile *file, const char *folder, Json *weight_map, 
 static bool read_index(TensorFile *file, const char *folder, const char *path, ShardReader read, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = regular_read(path, MAX_INDEX_BYTES, &bytes, error);
+    g_autofree char *text = io_read_regular(path, MAX_INDEX_BYTES, &bytes, error);
     if (text == NULL)
         return false;
     json_error_t wrong;

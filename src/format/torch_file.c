@@ -1,6 +1,6 @@
 #include "format/torch_file.h"
 
-#include "format/map.h"
+#include "base/file.h"
 #include "format/safetensors_dtype.h"
 #include "format/torch_storage.h"
 
@@ -284,7 +284,7 @@ static bool read_torch_map(TensorFile *file, GMappedFile *map, const Shard *shar
 
 bool torch_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
 {
-    GMappedFile *map = map_file(path, error);
+    GMappedFile *map = io_map_file(path, error);
     if (map == NULL)
         return false;
     bool done = read_torch_map(file, map, shard, error) || fail_context(error, "%s", path);
@@ -307,7 +307,7 @@ bool torch_recognises(const char *path)
                                           "\x80\x05\x95\x0d" };
     size_t bytes;
     char start[4];
-    int fd = open_regular(path, &bytes, NULL);
+    int fd = io_open_regular(path, &bytes, NULL);
     ssize_t n = fd >= 0 ? pread(fd, start, sizeof start, 0) : -1;
     if (fd >= 0)
         close(fd);

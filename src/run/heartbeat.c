@@ -1,6 +1,6 @@
 #include "run/heartbeat.h"
 
-#include "base/regular.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ bool heartbeat_read(const char *dir, int rank, Heartbeat *beat)
     g_autofree char *path = heartbeat_path(dir, rank);
     for (int i = 0; i < READS; i++) {
         size_t bytes;
-        g_autofree char *text = regular_read(path, HEARTBEAT_BYTES, &bytes, NULL);
+        g_autofree char *text = io_read_regular(path, HEARTBEAT_BYTES, &bytes, NULL);
         if (text == NULL)
             return false;
         json_t *root = json_loadb(text, bytes, 0, NULL);

@@ -1,6 +1,6 @@
 #include "run/model_files.h"
 
-#include "format/map.h"
+#include "base/file.h"
 #include "model/hf/hf.h"
 #include "run/model_path.h"
 
@@ -41,7 +41,7 @@ static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL), *part = g_malloc(AT_ONCE);
     size_t bytes = 0;
-    const int fd = open_regular(path, &bytes, NULL);
+    const int fd = io_open_regular(path, &bytes, NULL);
     const uint64_t of_name = XXH3_64bits_withSeed(name, strlen(name), before);
     const uint64_t of_size = XXH3_64bits_withSeed(&bytes, sizeof bytes, of_name);
     XXH3_state_t *hash = XXH3_createState();

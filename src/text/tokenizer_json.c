@@ -1,6 +1,6 @@
 #include "text/tokenizer_json.h"
 
-#include "base/regular.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +87,7 @@ bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GE
     size_t bytes;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
-    g_autofree char *data = regular_read(path, MAX_FILE, &bytes, error);
+    g_autofree char *data = io_read_regular(path, MAX_FILE, &bytes, error);
     *root = data ? tokenizer_json_parse_settings(data, bytes, error) : NULL;
     return *root || (data && fail_context(error, "%s", path));
 }

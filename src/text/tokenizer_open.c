@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
-#include "base/regular.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/tokenizer_settings.h"
@@ -101,7 +100,7 @@ static bool stands_alone(const char *path)
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
     if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
-        return regular_read(tok->path, TOKENIZER_MAX_FILE, bytes, error);
+        return io_read_regular(tok->path, TOKENIZER_MAX_FILE, bytes, error);
     bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
     return is_bytes ? g_strdup(BYTES_FILE) : NULL;
@@ -467,7 +466,7 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
     g_autofree char *second = tokenizer_second_path(tok);
     if (second) {
         size_t n;
-        g_autofree char *text = regular_read(second, TOKENIZER_MAX_FILE, &n, error);
+        g_autofree char *text = io_read_regular(second, TOKENIZER_MAX_FILE, &n, error);
         if (text == NULL)
             return false;
         hash = XXH3_64bits(text, n);

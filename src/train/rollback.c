@@ -1,6 +1,5 @@
 #include "train/rollback.h"
 
-#include "base/copy.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"

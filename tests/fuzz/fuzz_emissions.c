@@ -1,6 +1,6 @@
 /* Any bytes as the emissions.csv of a run that goes on: its whole rows stay and one is added, or the file is kept as
  * emissions.csv.bak. */
-#include "base/git_lfs.h"
+#include "base/file.h"
 #include "fuzz_folder.h"
 #include "run/energy/energy.h"
 
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fuzz_folder(), "emissions.csv", NULL), *text = NULL;
     size_t left;
-    if (git_lfs_is_pointer(data, bytes))
+    if (io_is_lfs_pointer(data, bytes))
         return 0;
     fuzz_put("emissions.csv", data, bytes);
     Emissions *emissions = emissions_open(fuzz_folder(), &info, &error);

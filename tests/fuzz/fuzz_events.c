@@ -1,6 +1,6 @@
 /* Any bytes as a TensorBoard event file that is cut back: what is left is whole records, which a second cut leaves
  * alone. The first byte is the step. */
-#include "base/git_lfs.h"
+#include "base/file.h"
 #include "format/events.h"
 #include "fuzz_folder.h"
 
@@ -20,7 +20,7 @@ static char *cut(int64_t step, size_t *bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    if (bytes == 0 || git_lfs_is_pointer(data + 1, bytes - 1)) /* refused by name, whatever follows */
+    if (bytes == 0 || io_is_lfs_pointer(data + 1, bytes - 1)) /* refused by name, whatever follows */
         return 0;
     size_t once_bytes, twice_bytes;
     fuzz_put(NAME, data + 1, bytes - 1);

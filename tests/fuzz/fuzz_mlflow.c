@@ -1,6 +1,6 @@
 /* Any bytes as the files of a store of MLflow that a run goes on with: the meta.yaml of an experiment, the run's id, or
  * the values of a metric, of which whole lines of earlier steps stay. The first byte chooses. */
-#include "base/git_lfs.h"
+#include "base/file.h"
 #include "fuzz_folder.h"
 #include "train/services/mlflow.h"
 
@@ -38,7 +38,7 @@ static void check_metric(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    if (bytes == 0 || git_lfs_is_pointer(data + 1, bytes - 1))
+    if (bytes == 0 || io_is_lfs_pointer(data + 1, bytes - 1))
         return 0;
     g_autofree char *metric = inner("1/" ID "/metrics/train/loss");
     const int which = data[0] % 3;

@@ -2,8 +2,6 @@
 
 #include "base/file.h"
 #include "base/foreign.h"
-#include "base/line.h"
-#include "base/whole.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/prompts.h"
@@ -102,9 +100,9 @@ static bool take_scored_line(Scoring *s, Scorer *scorer, const char *line, size_
 static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
 {
     g_autoptr(GString) line = g_string_new(NULL);
-    const uint64_t size = whole_size(fileno(s->in));
+    const uint64_t size = io_size(fileno(s->in));
     for (int64_t number = 1;; number++) {
-        if (!line_read(line, s->in, error))
+        if (!io_read_line(line, s->in, error))
             return fail_context(error, "%s:%" PRId64, s->path, number);
         if (line->len == 0)
             break;
@@ -112,7 +110,7 @@ static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
             !take_scored_line(s, scorer, line->str, line->len, number, error))
             return false;
     }
-    return size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error);
+    return size == 0 || io_check_whole(s->path, (uint64_t)ftello(s->in), size, error);
 }
 
 bool score_file(const LoadedModel *loaded, const char *path, const char *out, bool skips, GError **error)

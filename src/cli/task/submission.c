@@ -1,9 +1,8 @@
 #include "cli/task/submission.h"
 
+#include "base/file.h"
 #include "base/json_line.h"
-#include "base/line.h"
 #include "base/python_text.h"
-#include "base/whole.h"
 #include "data/labels.h"
 #include "data/task/task.h"
 
@@ -232,17 +231,17 @@ static bool read_lines(Writer *w, const char *path, GError **error)
     bool good = true;
     if (file == NULL)
         return fail_errno(error, "cannot read", path);
-    const uint64_t size = whole_size(fileno(file));
+    const uint64_t size = io_size(fileno(file));
     for (int64_t number = 1; good; number++) {
         json_error_t reason;
-        good = line_read(line, file, error);
+        good = io_read_line(line, file, error);
         if (good && line->len == 0)
             break;
         json_auto_t *object = good ? json_loadb(line->str, line->len, JSON_REJECT_DUPLICATES, &reason) : NULL;
         good = good && (object ? submit_object(w, object, error) : json_fail(&reason, error));
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }
-    good = good && (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));
+    good = good && (size == 0 || io_check_whole(path, (uint64_t)ftello(file), size, error));
     fclose(file);
     return good && (w->out->n > 0 || fail_user(error, "%s: no prediction", path));
 }

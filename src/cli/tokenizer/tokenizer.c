@@ -1,7 +1,6 @@
 #include "cli/tokenizer/tokenizer.h"
 #include "base/file.h"
 #include "base/foreign.h"
-#include "base/line.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
 
@@ -41,7 +40,7 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
 {
     g_autoptr(GString) line = g_string_new(NULL);
     for (int64_t number = 1;; number++) {
-        if (!line_read(line, stdin, error))
+        if (!io_read_line(line, stdin, error))
             return fail_context(error, "standard input, line %" PRId64, number);
         if (line->len == 0)
             return true;

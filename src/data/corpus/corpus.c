@@ -3,7 +3,6 @@
 #include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/foreign.h"
-#include "base/git_lfs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/corpus/corpus_files.h"

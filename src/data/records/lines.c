@@ -1,7 +1,7 @@
 #include "data/records/lines.h"
 
+#include "base/file.h"
 #include "base/foreign.h"
-#include "base/git_lfs.h"
 #include "base/text.h"
 #include "data/records/records.h"
 
@@ -96,9 +96,9 @@ static bool read_start(Lines *lines, GError **error)
 /* Handles a file that is not text by its first bytes, or a Git LFS pointer to a large file that was not downloaded. */
 static bool check_first_bytes(const Lines *lines, bool *foreign, GError **error)
 {
-    const bool pointer = git_lfs_is_pointer(lines->chunk, lines->end);
-    const bool good =
-        pointer ? git_lfs_fail(lines->path, error) : foreign_check_start(lines->path, lines->chunk, lines->end, error);
+    const bool pointer = io_is_lfs_pointer(lines->chunk, lines->end);
+    const bool good = pointer ? io_fail_lfs_pointer(lines->path, error)
+                              : foreign_check_start(lines->path, lines->chunk, lines->end, error);
     if (foreign)
         *foreign = !good;
     return good;

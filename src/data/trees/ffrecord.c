@@ -1,7 +1,6 @@
 #include "data/trees/ffrecord.h"
 
 #include "base/file.h"
-#include "format/map.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -64,7 +63,7 @@ static bool check_header(FFRecord *file, GError **error)
 
 FFRecord *ffrecord_open(const char *path, GError **error)
 {
-    GMappedFile *map = map_file(path, error);
+    GMappedFile *map = io_map_file(path, error);
     if (!map)
         return NULL;
     FFRecord *file = g_new0(FFRecord, 1);

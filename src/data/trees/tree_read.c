@@ -3,7 +3,7 @@
 #include "data/trees/ndtypes.h"
 #include "data/trees/tree_file.h"
 
-#include "format/map.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -140,7 +140,7 @@ Trees *trees_open(const char *prefix, GError **error)
     size_t bytes = 0;
     trees->path = g_strconcat(prefix, ".tree", NULL);
     trees->languages = g_ptr_array_new_with_free_func(language_free);
-    trees->file = open_regular(trees->path, &bytes, error);
+    trees->file = io_open_regular(trees->path, &bytes, error);
     trees->bytes = bytes;
     if (trees->file >= 0 && read_frame(trees, error) && read_languages(trees, error))
         return trees;

@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/regular.h"
 
 #include <string.h>
 
@@ -12,7 +11,7 @@
 json_t *hf_read_object(const char *path, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = regular_read(path, CONFIG_LIMIT, &bytes, error);
+    g_autofree char *text = io_read_regular(path, CONFIG_LIMIT, &bytes, error);
     if (text == NULL)
         return NULL;
     json_error_t mistake;

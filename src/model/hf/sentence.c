@@ -2,7 +2,6 @@
  * vector. TokenRoles.sentence holds them. */
 #include "base/file.h"
 #include "base/log.h"
-#include "base/regular.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "text/tokenizer_json.h"
@@ -84,7 +83,7 @@ bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
     const json_t *module;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
-    g_autofree char *text = regular_read(path, MOST_LIST, &bytes, error);
+    g_autofree char *text = io_read_regular(path, MOST_LIST, &bytes, error);
     json_auto_t *list = text ? json_loadb(text, bytes, 0, NULL) : NULL, *files = json_object();
     if (!json_is_array(list))
         return text && fail_user(error, "%s is no list of modules", path);

@@ -1,8 +1,6 @@
 /* read.c: reads and verifies a checkpoint. */
 #include "base/file.h"
 #include "base/log.h"
-#include "base/regular.h"
-#include "format/map.h"
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
 #include "run/checkpoint/stored.h"
@@ -33,7 +31,7 @@ static json_t *read_json(const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
     size_t bytes;
-    g_autofree char *text = io_refused(path, error) ? NULL : regular_read(path, STATE_LIMIT, &bytes, error);
+    g_autofree char *text = io_refused(path, error) ? NULL : io_read_regular(path, STATE_LIMIT, &bytes, error);
     if (text == NULL)
         return NULL;
     json_error_t problem;
@@ -217,7 +215,7 @@ static bool read_checkpoint_file(const char *folder, const char *name, json_t *e
         return fail_damaged(error);
     }
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autoptr(GMappedFile) map = io_refused(path, error) ? NULL : map_file(path, error);
+    g_autoptr(GMappedFile) map = io_refused(path, error) ? NULL : io_map_file(path, error);
     g_autofree char *whose = whose_part(path);
     if (map == NULL && *whose && error)
         g_prefix_error(error, "%s", whose);

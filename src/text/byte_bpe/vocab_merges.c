@@ -1,5 +1,5 @@
 /* byte_bpe/vocab_merges.c: reads GPT-2's two files, vocab.json and the merges.txt beside it. */
-#include "base/regular.h"
+#include "base/file.h"
 #include "text/byte_bpe/model.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
 
 static ByteBpe *open_names(const GPtrArray *names, const char *merges_path, GError **error)
 {
-    g_autofree char *text = regular_read(merges_path, MAX_FILE, NULL, error);
+    g_autofree char *text = io_read_regular(merges_path, MAX_FILE, NULL, error);
     if (text == NULL)
         return NULL;
     bool valid = g_utf8_validate(text, -1, NULL) || fail_user(error, "not UTF-8");

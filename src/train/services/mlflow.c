@@ -1,6 +1,5 @@
 #include "train/services/mlflow.h"
 
-#include "base/copy.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "train/services/fields.h"
