@@ -55,7 +55,10 @@ static bool gives_ranks(const Config *config)
     return config->given && g_strv_contains((const char *const *)config->given, "parallel.ranks");
 }
 
-int launch_thread_ranks(const Config *config)
+/* Number of ranks that are threads of this process if no launcher started several processes: parallel.ranks. If a
+ * launcher started this one process, the number that a run was saved with does not count: it is 1 unless the user set
+ * parallel.ranks for this command. */
+static int thread_ranks(const Config *config)
 {
     const CommLaunch launch = comm_launch();
     /* A shell that srun opened is a single PMIx process, too. */
@@ -73,7 +76,9 @@ static bool check_world_size(const Config *config, const CommLaunch *launch, GEr
                      ranks, launch->launcher, launch->size, launch->launcher);
 }
 
-bool launch_world(const Config *config, Comm **world, GError **error)
+/* *world becomes the group of ranks that this process belongs to: MPI's group, opened once and kept until the process
+ * ends, or comm_self(). */
+static bool find_world(const Config *config, Comm **world, GError **error)
 {
     const CommLaunch launch = comm_launch();
     /* CUDA maps streams to 8 hardware queues by default. Collectives of two streams in one queue wait for each other,
@@ -109,7 +114,11 @@ bool launch_agree(const Config *config, bool loaded, GError **error)
     return comm_agree(opened, loaded, error);
 }
 
-void launch_place(const Comm *ranks)
+/* Restricts a rank that is a thread of this process to its share of the cores (cores_take), before it opens a device,
+ * and makes the number of these cores OpenMP's number of threads, unless OMP_NUM_THREADS is set. If cores_take leaves
+ * the cores as they are, that number is an equal share of OpenMP's threads, at least one. A device that is opened with
+ * train.threads uses that number instead. */
+static void place_rank(const Comm *ranks)
 {
     const int cores = cores_take(comm_rank(ranks), comm_size(ranks));
     if (!g_getenv("OMP_NUM_THREADS"))
@@ -125,11 +134,11 @@ typedef struct Threads {
 static void run_thread(Comm *ranks, void *context)
 {
     const Threads *threads = context;
-    launch_place(ranks);
+    place_rank(ranks);
     threads->fn(ranks, threads->context, &threads->errors[comm_rank(ranks)]);
 }
 
-bool launch_threads(const Config *config, LaunchFn fn, const void *context, GError **error)
+static bool run_threads(const Config *config, LaunchFn fn, const void *context, GError **error)
 {
     const int n = (int)config->parallel.ranks;
     g_autofree GError **errors = g_new0(GError *, n);
@@ -149,10 +158,10 @@ bool launch_threads(const Config *config, LaunchFn fn, const void *context, GErr
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error)
 {
     Comm *world = NULL;
-    if (!launch_world(config, &world, error))
+    if (!find_world(config, &world, error))
         return false;
-    return comm_size(world) == 1 && launch_thread_ranks(config) > 1 ? launch_threads(config, fn, context, error)
-                                                                    : fn(world, context, error);
+    return comm_size(world) == 1 && thread_ranks(config) > 1 ? run_threads(config, fn, context, error)
+                                                             : fn(world, context, error);
 }
 
 void launch_speak(void)

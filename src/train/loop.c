@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "plan/trace.h"
 #include "run/launch.h"
-#include "train/end.h"
 #include "train/stop.h"
 #include "train/train.h"
+#include "train/trainer.h"
 
 #include <inttypes.h>
 
@@ -117,18 +117,31 @@ static bool train_loop(Trainer *t, GError **error)
 
 /* ---- a rank ---- */
 
+/* What the ranks of this process train. */
+typedef struct RankRun {
+    const Config *config;
+    const char *trace;
+    SharedData *shared; /* of ranks that are threads */
+} RankRun;
+
 /* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
-static bool run_training_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
+static bool run_training_rank(Comm *ranks, const void *context, GError **error)
 {
+    const RankRun *run = context;
+    const bool threads = comm_of_threads(ranks);
+    if (!config_check_layout(run->config, comm_size(ranks), error))
+        return false;
     RunHold hold = { .lock = -1 };
-    Trainer t = { .config = *config,
-                  .shared = shared,
-                  .start = { .trace = trace, .command_s = clock_seconds() },
+    Trainer t = { .config = *run->config,
+                  .shared = threads ? run->shared : NULL,
+                  .start = { .trace = run->trace, .command_s = clock_seconds() },
                   .hold = &hold,
                   .services = services_new() };
     GError *problem = NULL;
-    const MeshShape shape = config_mesh(config);
+    const MeshShape shape = config_mesh(run->config);
     t.config.parallel.mesh = &t.mesh;
+    if (threads)
+        log_set_rank(comm_rank(ranks), false);
     fault_set_rank(comm_rank(ranks));
     const bool done =
         mesh_open(&t.mesh, ranks, &shape, &problem) && trainer_open(&t, &problem) && train_loop(&t, &problem);
@@ -141,29 +154,6 @@ static bool run_training_rank(const Config *config, const char *trace, Comm *ran
     return done;
 }
 
-/* A run whose ranks are threads of this process. */
-typedef struct RankRun {
-    const Config *config;
-    const char *trace;
-    SharedData *shared;
-} RankRun;
-
-static bool run_thread(Comm *ranks, const void *context, GError **error)
-{
-    const RankRun *run = context;
-    log_set_rank(comm_rank(ranks), false);
-    return run_training_rank(run->config, run->trace, ranks, run->shared, error);
-}
-
-static bool run_threads(const Config *config, const char *trace, GError **error)
-{
-    SharedData shared = { 0 };
-    const bool done = launch_threads(config, run_thread, &(RankRun){ config, trace, &shared }, error);
-    g_clear_pointer(&shared.train, loader_close);
-    g_clear_pointer(&shared.valid, g_ptr_array_unref);
-    return done;
-}
-
 bool train_agree(const Config *config, bool loaded, GError **error)
 {
     stop_catch_signals();
@@ -172,16 +162,12 @@ bool train_agree(const Config *config, bool loaded, GError **error)
 
 bool train_run(const Config *config, const char *trace, GError **error)
 {
-    Comm *world = NULL;
+    SharedData shared = { 0 };
     if (trace && !trace_check(trace, error))
         return false;
     stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
-    if (!launch_world(config, &world, error))
-        return false;
-    const int threads = comm_size(world) == 1 ? launch_thread_ranks(config) : 1;
-    if (!config_check_layout(config, MAX(threads, comm_size(world)), error))
-        return false;
-    if (threads > 1)
-        return run_threads(config, trace, error);
-    return run_training_rank(config, trace, world, NULL, error);
+    const bool done = launch_ranks(config, run_training_rank, &(RankRun){ config, trace, &shared }, error);
+    g_clear_pointer(&shared.train, loader_close);
+    g_clear_pointer(&shared.valid, g_ptr_array_unref);
+    return done;
 }
