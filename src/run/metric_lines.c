@@ -98,15 +98,16 @@ bool metric_is_score(const char *key)
 
 /* ---- the reader ---- */
 
+const char *const metric_kind_names[] = {
+    [METRIC_TRAIN] = "train", [METRIC_VALID] = "valid",   [METRIC_SCORE] = "score",
+    [METRIC_SAVE] = "save",   [METRIC_SAMPLE] = "sample", [METRIC_EVENT] = "event"
+};
+
 static MetricKind value_kind(const json_t *json)
 {
-    static const char *const names[] = {
-        [METRIC_TRAIN] = "train", [METRIC_VALID] = "valid",   [METRIC_SCORE] = "score",
-        [METRIC_SAVE] = "save",   [METRIC_SAMPLE] = "sample", [METRIC_EVENT] = "event"
-    };
     const char *name = metric_text(json, "kind");
     int kind = 0;
-    while (kind < METRIC_OTHER && strcmp(name, names[kind]) != 0)
+    while (kind < METRIC_OTHER && strcmp(name, metric_kind_names[kind]) != 0)
         kind++;
     return (MetricKind)kind;
 }

@@ -24,6 +24,7 @@ typedef enum MetricKind {
     METRIC_EVENT, /* a start, a stop, a spike, … */
     METRIC_OTHER
 } MetricKind;
+extern const char *const metric_kind_names[]; /* "train", …: the "kind" of a record */
 
 typedef struct MetricRecord {
     MetricKind kind;

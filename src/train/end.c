@@ -1,8 +1,7 @@
 /* end.c: how a process of a run ends: complete, stopped, or with an error. */
-#include "train/end.h"
-
 #include "base/log.h"
 #include "run/heartbeat.h"
+#include "train/trainer.h"
 
 #include <inttypes.h>
 

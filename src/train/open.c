@@ -13,7 +13,6 @@
 #include "plan/micro_batch.h"
 #include "plan/mixture_report.h"
 #include "run/compute_device.h"
-#include "train/class_weights.h"
 #include "train/rollback.h"
 #include "train/trainer.h"
 

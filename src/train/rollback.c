@@ -152,7 +152,7 @@ static bool cut_logs(const char *dir, RunPoint at, GError **error)
     TensorBoard *board = tensorboard_open(dir, at, &(LogConfig){ 0 }, error);
     Jsonl *lines = board ? jsonl_open(dir, at.step, error) : NULL;
     if (lines) {
-        jsonl_write(lines, &(LogRecord){ RECORD_EVENT, at.step, .event = { .what = what } });
+        jsonl_write(lines, &(LogRecord){ METRIC_EVENT, at.step, .event = { .what = what } });
         jsonl_close(lines);
     }
     g_clear_pointer(&board, tensorboard_close);

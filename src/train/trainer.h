@@ -249,3 +249,20 @@ int64_t trainer_about_steps(const Trainer *t);
 double trainer_seconds_left(const Trainer *t);
 /* FLOPs per sample of the training set. */
 double trainer_sample_flops(const Trainer *t);
+
+/* ---- end.c: how a process of a run ends: complete, stopped, or with an error ---- */
+
+/* Says that the run has no step left, and what would let it go on. */
+void end_note_finished(const Trainer *t);
+/* The event of a run that has ended by itself. */
+void end_note(const Trainer *t);
+/* A request to stop becomes a checkpoint, or else the error of one rank that of all; *problem then says what is saved,
+ * and where a lost rank was last seen. */
+void end_early(Trainer *t, GError **problem);
+
+/* ---- class_weights.c ---- */
+
+/* *weights (classes) becomes the numbers of train.class_weights, or NULL for 1 everywhere. "balanced" gives
+ * scikit-learn's weights: n / (number of classes that occur · labels of this class), with n labels in the training set;
+ * a class that does not occur has 1, which is logged. g_free. */
+bool class_weights_find(float **weights, const Config *config, const Loader *train, GError **error);

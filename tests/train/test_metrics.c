@@ -46,17 +46,17 @@ static void metrics_write(Metrics *metrics, const LogRecord *record)
 
 static void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
-    metrics_write(metrics, &(LogRecord){ RECORD_EVENT, step, .event = { .what = what } });
+    metrics_write(metrics, &(LogRecord){ METRIC_EVENT, step, .event = { .what = what } });
 }
 
 static void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
-    metrics_write(metrics, &(LogRecord){ RECORD_TRAIN, record->state->steps, .train = record });
+    metrics_write(metrics, &(LogRecord){ METRIC_TRAIN, record->state->steps, .train = record });
 }
 
 static void metrics_valid(Metrics *metrics, const ValidRecord *record)
 {
-    metrics_write(metrics, &(LogRecord){ RECORD_VALID, record->step, .valid = record });
+    metrics_write(metrics, &(LogRecord){ METRIC_VALID, record->step, .valid = record });
 }
 
 static char *contents(const char *folder)

@@ -400,7 +400,7 @@ Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* Parses train.class_weights: one number per class of the model. Returns NULL if it is empty or "balanced"
  * (config_balances_classes), and NULL with an error if it is invalid. g_free. */
 float *config_class_weights(const Config *config, GError **error);
-/* Whether train.class_weights is "balanced" (train/class_weights.h). */
+/* Whether train.class_weights is "balanced" (train/class_weights.c). */
 bool config_balances_classes(const Config *config);
 /* Whether the batch changes during the run: then amounts in samples are counted in samples, else in steps. */
 bool config_batch_varies(const Config *config);

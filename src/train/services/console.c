@@ -112,17 +112,17 @@ static void *console_open(const Trainer *t, GError **error)
 static void console_told(void *own, const LogRecord *record)
 {
     const int format = ((const Console *)own)->format;
-    if (record->kind == RECORD_TRAIN && format == LOG_LOAM)
+    if (record->kind == METRIC_TRAIN && format == LOG_LOAM)
         loam_train(record->train);
-    else if (record->kind == RECORD_TRAIN && format == LOG_MEGATRON)
+    else if (record->kind == METRIC_TRAIN && format == LOG_MEGATRON)
         megatron_train(record->train);
-    else if (record->kind == RECORD_VALID && format == LOG_LOAM)
+    else if (record->kind == METRIC_VALID && format == LOG_LOAM)
         loam_valid(record->valid);
-    else if (record->kind == RECORD_VALID && format == LOG_MEGATRON)
+    else if (record->kind == METRIC_VALID && format == LOG_MEGATRON)
         megatron_valid(record->valid);
-    else if (record->kind == RECORD_SCORES)
+    else if (record->kind == METRIC_SCORE)
         print_scores(record->step, &record->scores);
-    else if (record->kind == RECORD_SAVE && !record->save.problem)
+    else if (record->kind == METRIC_SAVE && !record->save.problem)
         log_info("step %" PRId64 "  saved %s (%.1fs)", record->step, record->save.folder, record->save.seconds);
 }
 

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "run/result.h"
-#include "train/services/scores.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
@@ -114,7 +113,7 @@ static void report_set(const Evaluation *own, const Trainer *t, guint i, const S
                                  .epochs = (double)t->state.samples / (double)loader_epoch_packed(t->train),
                                  .best = lowest_loss(own, t, i, loss_sums_total(&result->sums)) };
     if (loss_sums_heads(&result->sums) > 0)
-        services_tell(t, &(LogRecord){ RECORD_VALID, record.step, .valid = &record });
+        services_tell(t, &(LogRecord){ METRIC_VALID, record.step, .valid = &record });
     else
         log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
                     t->state.steps, set->path_prefix);

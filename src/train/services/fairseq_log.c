@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define FILE_NAME "train_inner.jsonl"
-#define MAX_BYTES ((size_t)1 << 30)
 
 struct FairseqLog {
     char *path; /* NULL means no file */
@@ -119,37 +118,21 @@ char *fairseq_valid_line(const ValidRecord *record)
 /* ---- the file ---- */
 
 /* The num_updates of a line of the log; -1 if the line has none. */
-static int64_t read_updates(const char *line)
+static int64_t read_updates(const char *line, size_t bytes, void *unused)
 {
-    json_t *object = json_loads(line, 0, NULL);
+    (void)unused;
+    json_t *object = json_loadb(line, bytes, 0, NULL);
     const char *text = json_string_value(json_object_get(object, "num_updates"));
     double updates = text ? g_ascii_strtod(text, NULL) : -1;
     json_decref(object);
     return updates >= 0 && updates < 1e15 ? (int64_t)updates : -1;
 }
 
-static bool cut_back(const char *path, int64_t updates, GError **error)
-{
-    size_t bytes;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
-    if (!text)
-        return false;
-    g_autoptr(GString) kept = g_string_new(NULL);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (char **line = lines; line[0] && line[1]; line++) { /* the text after the last newline is not a complete line */
-        int64_t of = read_updates(*line);
-        if (of >= 0 && of <= updates)
-            g_string_append_printf(kept, "%s\n", *line);
-    }
-    return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
-}
-
 FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error)
 {
     g_autofree char *path = dir ? g_build_filename(dir, FILE_NAME, NULL) : NULL;
-    IoFile *file = path && cut_back(path, updates, error) ? io_append(path, error) : NULL;
+    int64_t damaged;
+    IoFile *file = path && log_cut(path, updates, read_updates, NULL, &damaged, error) ? io_append(path, error) : NULL;
     if (path && !file)
         return NULL;
     FairseqLog *log = g_new(FairseqLog, 1);
@@ -263,9 +246,9 @@ static Verdict fairseq_service_after_step(void *own, const Trainer *t, GError **
 static void fairseq_service_told(void *own, const LogRecord *record)
 {
     FairseqLog *log = own;
-    if (record->kind == RECORD_TRAIN)
+    if (record->kind == METRIC_TRAIN)
         fairseq_log_line(log, record->train);
-    if (record->kind == RECORD_VALID && log->printed)
+    if (record->kind == METRIC_VALID && log->printed)
         print_valid(record->valid);
 }
 

@@ -1,18 +1,11 @@
-#include "train/services/jsonl.h"
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "run/metric_lines.h"
-#include "train/services/fields.h"
 #include "train/services/service.h"
-#include "train/services/sink.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
-#include <unistd.h>
 
 #define FILE_NAME     "metrics.jsonl"
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
@@ -26,103 +19,35 @@ struct Jsonl {
 
 /* ---- the lines that a resumed run keeps ---- */
 
-/* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
- */
-static int64_t read_logged_line(const char *line, size_t bytes, double *wall)
+/* The largest "wall_s" of the lines up to step `last`. */
+typedef struct Wall {
+    int64_t last;
+    double seconds;
+} Wall;
+
+static int64_t read_logged_step(const char *line, size_t bytes, void *context)
 {
+    Wall *wall = context;
     json_t *object = metric_record(line, bytes);
-    json_t *step = json_object_get(object, "step");
-    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
-    *wall = MAX(*wall, json_number_value(json_object_get(object, "wall_s")));
+    const int64_t step = metric_step(object);
+    if (step >= 0 && step <= wall->last)
+        wall->seconds = MAX(wall->seconds, json_number_value(json_object_get(object, "wall_s")));
     json_decref(object);
-    return value;
-}
-
-/* The lines of metrics.jsonl that a resumed run keeps. */
-typedef struct KeptLines {
-    off_t prefix;    /* number of bytes before the first line that is removed */
-    bool later;      /* whether a line after the prefix is kept, so that cutting the file back does not do */
-    int64_t damaged; /* number of invalid lines, not counting an incomplete last one */
-    double wall;     /* "wall_s" of the last line that is kept */
-} KeptLines;
-
-/* Reads the lines of a file, one at a time, and appends those up to step `last` to `out`; out NULL means nowhere. */
-static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, IoFile *out, GError **error)
-{
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    bool whole = true, written = true;
-    *kept = (KeptLines){ 0 };
-    while (written && (n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
-        double wall = kept->wall;
-        int64_t step = read_logged_line(line, (size_t)n, &wall);
-        kept->damaged += step < 0;
-        whole = whole && step >= 0 && step <= last;
-        kept->prefix += whole ? (off_t)n : 0;
-        if (step < 0 || step > last)
-            continue;
-        kept->later |= !whole;
-        kept->wall = wall;
-        written = out == NULL || io_write(out, line, (size_t)n, error);
-    }
-    free(line);
-    return written;
-}
-
-/* Replaces the file at `path`, which is open as `file`, by its kept lines. */
-static bool rewrite_lines(const char *path, FILE *file, int64_t last, GError **error)
-{
-    KeptLines kept;
-    g_autofree char *target = io_follow_links(path);
-    IoFile *out = io_create_beside(target, error);
-    if (out == NULL)
-        return false;
-    rewind(file);
-    bool done = keep_lines(&kept, file, last, out, error);
-    if (done && ferror(file))
-        done = fail_machine(error, "reading %s failed", path);
-    if (done)
-        return io_publish(out, target, error);
-    io_discard(out);
-    return false;
-}
-
-static bool cut_open_lines(const char *path, FILE *file, int64_t last, double *wall, GError **error)
-{
-    KeptLines kept;
-    keep_lines(&kept, file, last, NULL, NULL);
-    *wall = kept.wall;
-    if (ferror(file))
-        return fail_machine(error, "reading %s failed", path);
-    if (kept.damaged)
-        log_warning("%s: %" PRId64 " of its lines cannot be read and are removed", path, kept.damaged);
-    if (kept.later)
-        return rewrite_lines(path, file, last, error);
-    return truncate(path, kept.prefix) == 0 || fail_errno(error, "cutting back", path);
-}
-
-static bool cut_lines(const char *path, int64_t last, double *wall, GError **error)
-{
-    FILE *file;
-    if (!metric_lines_open(&file, path, error))
-        return false;
-    if (file == NULL)
-        return true;
-    bool cut = cut_open_lines(path, file, last, wall, error);
-    fclose(file);
-    return cut;
+    return step;
 }
 
 Jsonl *jsonl_open(const char *dir, int64_t step, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL);
-    double wall = 0;
-    IoFile *file = cut_lines(path, step, &wall, error) ? io_append(path, error) : NULL;
+    Wall wall = { step, 0 };
+    int64_t damaged;
+    IoFile *file = log_cut(path, step, read_logged_step, &wall, &damaged, error) ? io_append(path, error) : NULL;
     if (file == NULL)
         return NULL;
+    if (damaged > 0)
+        log_warning("%s: %" PRId64 " of its lines cannot be read and are removed", path, damaged);
     Jsonl *jsonl = g_new(Jsonl, 1);
-    *jsonl = (Jsonl){ file, { FILE_NAME, false }, wall, clock_seconds() };
+    *jsonl = (Jsonl){ file, { FILE_NAME, false }, wall.seconds, clock_seconds() };
     return jsonl;
 }
 
@@ -199,23 +124,19 @@ static void add_samples(json_t *line, const SampleRecord *samples)
 
 void jsonl_write(Jsonl *jsonl, const LogRecord *record)
 {
-    static const char *const kinds[] = {
-        [RECORD_TRAIN] = "train",    [RECORD_VALID] = "valid", [RECORD_SCORES] = "score",
-        [RECORD_SAMPLES] = "sample", [RECORD_SAVE] = "save",   [RECORD_EVENT] = "event"
-    };
-    if (record->kind == RECORD_SAVE && record->save.problem)
+    if (record->kind == METRIC_SAVE && record->save.problem)
         return;
-    json_t *line = json_pack("{s:s, s:I}", "kind", kinds[record->kind], "step", (json_int_t)record->step);
-    if (record->kind == RECORD_VALID)
+    json_t *line = json_pack("{s:s, s:I}", "kind", metric_kind_names[record->kind], "step", (json_int_t)record->step);
+    if (record->kind == METRIC_VALID)
         json_object_set_new(line, "name", json_string(record->valid->name ? record->valid->name : "valid"));
-    if (record->kind == RECORD_SCORES && record->scores.name)
+    if (record->kind == METRIC_SCORE && record->scores.name)
         json_object_set_new(line, "name", json_string(record->scores.name));
     add_fields(line, record);
-    if (record->kind == RECORD_SAMPLES)
+    if (record->kind == METRIC_SAMPLE)
         add_samples(line, &record->samples);
-    if (record->kind == RECORD_SAVE)
+    if (record->kind == METRIC_SAVE)
         add_save(line, &record->save);
-    if (record->kind == RECORD_EVENT)
+    if (record->kind == METRIC_EVENT)
         add_event_fields(line, &record->event);
     write_json_line(jsonl, line);
 }

@@ -120,7 +120,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
                            .passes_s = window->cost.passes_s / steps,
                            .update_s = window->cost.update_s / steps };
     services_measure(t, &record);
-    services_tell(t, &(LogRecord){ RECORD_TRAIN, state.steps, .train = &record });
+    services_tell(t, &(LogRecord){ METRIC_TRAIN, state.steps, .train = &record });
 }
 
 /* After the last step the window does not begin again unless the line was due, so that a run that is later continued

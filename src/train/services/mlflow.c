@@ -2,9 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "train/services/fields.h"
 #include "train/services/service.h"
-#include "train/services/sink.h"
 
 #include <glib/gstdio.h>
 #include <inttypes.h>
@@ -13,12 +11,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define ID_FILE   "mlflow.txt"
-#define ID_CHARS  32
-#define MAX_META  ((size_t)1 << 20)
-#define MAX_LINES ((size_t)1 << 30)
-#define DEEPEST   8    /* levels of folders of metrics */
-#define LONGEST   6000 /* bytes of a parameter's value; MLflow's limit */
+#define ID_FILE  "mlflow.txt"
+#define ID_CHARS 32
+#define MAX_META ((size_t)1 << 20)
+#define DEEPEST  8    /* levels of folders of metrics */
+#define LONGEST  6000 /* bytes of a parameter's value; MLflow's limit */
 
 struct Mlflow {
     char *folder; /* of the run */
@@ -253,31 +250,16 @@ static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error
 /* ---- metrics ---- */
 
 /* The step of a line "TIME VALUE STEP"; -1 if the line has another form. */
-static int64_t mlflow_step(const char *line)
+static int64_t mlflow_step(const char *line, size_t bytes, void *unused)
 {
+    (void)unused;
     char *end;
-    g_auto(GStrv) fields = g_strsplit(line, " ", 4);
+    g_autofree char *text = g_strndup(line, bytes - 1); /* without its end */
+    g_auto(GStrv) fields = g_strsplit(text, " ", 4);
     if (g_strv_length(fields) < 3)
         return -1;
     const int64_t step = g_ascii_strtoll(fields[2], &end, 10);
     return end > fields[2] && *end == '\0' && step >= 0 ? step : -1;
-}
-
-/* Removes the lines of later steps, and a torn last one. */
-static bool cut_metric(const char *path, int64_t last, GError **error)
-{
-    size_t bytes;
-    g_autofree char *text = io_read_file(path, MAX_LINES, &bytes, error);
-    if (!text)
-        return false;
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    g_autoptr(GString) kept = g_string_new(NULL);
-    for (char **line = lines; line[0] && line[1]; line++) {
-        const int64_t step = mlflow_step(*line);
-        if (step >= 0 && step <= last)
-            g_string_append_printf(kept, "%s\n", *line);
-    }
-    return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
 }
 
 /* All metrics of a folder and the folders in it, which the slashes in their names make. */
@@ -286,10 +268,12 @@ static bool cut_metrics(const char *folder, int64_t last, int depth, GError **er
     io_remove_temporaries(folder);
     g_autoptr(GDir) dir = depth < DEEPEST ? g_dir_open(folder, 0, NULL) : NULL;
     const char *name;
+    int64_t damaged;
     while (dir && (name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
         const bool inner = g_file_test(path, G_FILE_TEST_IS_DIR);
-        if (inner ? !cut_metrics(path, last, depth + 1, error) : !cut_metric(path, last, error))
+        if (inner ? !cut_metrics(path, last, depth + 1, error)
+                  : !log_cut(path, last, mlflow_step, NULL, &damaged, error))
             return false;
     }
     return true;

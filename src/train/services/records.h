@@ -3,6 +3,7 @@
 
 #include "device/gemm_peak.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/metric_lines.h"
 #include "train/services/norms.h"
 #include "train/services/straggler.h"
 
@@ -61,16 +62,6 @@ typedef struct ValidRecord {
     double best; /* the lowest loss of this set so far, in nats; NaN means none, or that another metric decides */
 } ValidRecord;
 
-/* Something that happened in a run, for its logs and for other services. */
-typedef enum LogKind {
-    RECORD_TRAIN,   /* a log line */
-    RECORD_VALID,   /* the losses of a held-out set */
-    RECORD_SCORES,  /* the scores of a task's held-out examples */
-    RECORD_SAMPLES, /* answers to them */
-    RECORD_SAVE,    /* a save has ended */
-    RECORD_EVENT
-} LogKind;
-
 typedef struct ScoreRecord {
     const char *name;     /* of the task's held-out set; NULL means none */
     const GArray *scores; /* Metric */
@@ -97,8 +88,10 @@ typedef struct EventRecord {
     json_t *start; /* the plan of the run and a description of the machine, if this starts or continues it; else NULL */
 } EventRecord;
 
+/* Something that happened in a run, for its logs and for other services. METRIC_TRAIN is a log line, METRIC_SAVE the
+ * end of a save. */
 typedef struct LogRecord {
-    LogKind kind;
+    MetricKind kind;
     int64_t step;
     union {
         const TrainRecord *train;
@@ -116,3 +109,39 @@ double record_perplexity(const LossSums *sums);
 /* MFU: FLOP/s of the steps / the measured peak. NaN without a measured peak, and if the result exceeds 1: other
  * programs then slowed the measurement of the peak. */
 double record_mfu(const TrainRecord *record);
+
+/* ---- what the forms of logs share ---- */
+
+/* A record as a list of numbers with names, which metrics.jsonl, TensorBoard and MLflow write. Losses are in nats
+ * (natural logarithm), rates in SI units. */
+typedef struct Field {
+    const char *name;  /* "loss" in metrics.jsonl */
+    const char *group; /* "train", if the series is called "train/loss"; NULL means that only metrics.jsonl has it */
+    double value;      /* NaN if it is not known */
+    bool whole;        /* an integer */
+} Field;
+
+typedef struct Fields {
+    GArray *list; /* Field */
+    char *group;  /* of a held-out set or a task */
+} Fields;
+
+/* The fields of a record; an empty list if its kind has none. */
+Fields fields_of(const LogRecord *record);
+void fields_clear(Fields *fields);
+
+/* An output file of a run's logs. If writing fails, as on a full disk, training goes on; the log says when writing
+ * starts to fail and when it works again. */
+typedef struct Sink {
+    const char *name;
+    bool failing;
+} Sink;
+
+/* After each write. problem (freed here): its error; NULL means that it succeeded. */
+void sink_note(Sink *sink, GError *problem);
+
+/* The step of a line of a log, or what counts in its place; -1 if the line has none. */
+typedef int64_t (*LogStepFn)(const char *line, size_t bytes, void *context);
+/* Removes from the log at PATH, if there is one, lines of steps after `last`, *damaged lines without a step, and an
+ * incomplete last line. If it fails, the file is as it was. */
+bool log_cut(const char *path, int64_t last, LogStepFn step_of, void *context, int64_t *damaged, GError **error);

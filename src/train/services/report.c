@@ -23,7 +23,7 @@ static void *report_service_open(const Trainer *t, GError **error)
 static void report_service_told(void *own, const LogRecord *record)
 {
     Report *report = own;
-    report->wanted |= record->kind == RECORD_VALID || record->kind == RECORD_SAVE;
+    report->wanted |= record->kind == METRIC_VALID || record->kind == METRIC_SAVE;
 }
 
 /* A failure is a warning. */

@@ -169,14 +169,14 @@ static bool end_save(Saving *saving, const Trainer *t, Save *save, bool last, GE
         saving->saved = save->state;
     else
         forget_best(saving, save);
-    services_tell(t, &(LogRecord){ RECORD_SAVE, step, .save = record });
+    services_tell(t, &(LogRecord){ METRIC_SAVE, step, .save = record });
     if (fatal) {
         g_propagate_error(error, g_steal_pointer(&save->problem));
         fail_context(error, "the last save failed, %s", what_stands(saving));
     } else if (!save->written) {
         log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", step, what_stands(saving),
                     save->problem->message);
-        services_tell(t, &(LogRecord){ RECORD_EVENT, step, .event = { .what = save->problem->message } });
+        services_tell(t, &(LogRecord){ METRIC_EVENT, step, .event = { .what = save->problem->message } });
     }
     save_free(save);
     return !fatal;

@@ -1,7 +1,5 @@
 /* scores.c: computes task scores when a run evaluates: of the run's own task (task.*), or of the held-out sets that
  * were made from a task (run/task_set.h), as in a mixture of tasks. */
-#include "train/services/scores.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -325,7 +323,7 @@ static double mean_score(const Scores *scores)
 /* Records the scores of n examples. */
 static void tell_scores(const Trainer *t, const char *name, const GArray *metrics, int64_t n, double seconds)
 {
-    services_tell(t, &(LogRecord){ RECORD_SCORES, t->state.steps, .scores = { name, metrics, n, seconds } });
+    services_tell(t, &(LogRecord){ METRIC_SCORE, t->state.steps, .scores = { name, metrics, n, seconds } });
 }
 
 void scores_report(const Trainer *t)
@@ -340,7 +338,7 @@ void scores_report(const Trainer *t)
         tell_scores(t, scored->name, scored->metrics, task_eval_count(scored->eval), scored->seconds);
         g_autofree char *samples = task_eval_samples(scored->eval, t->config.log.samples);
         if (samples)
-            services_tell(t, &(LogRecord){ RECORD_SAMPLES, t->state.steps, .samples = { scored->name, samples } });
+            services_tell(t, &(LogRecord){ METRIC_SAMPLE, t->state.steps, .samples = { scored->name, samples } });
         n += task_eval_count(scored->eval);
         seconds += scored->seconds;
     }

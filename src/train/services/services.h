@@ -4,11 +4,10 @@
 #pragma once
 
 #include "train/every.h"
-#include "train/services/jsonl.h"
 #include "train/services/mlflow.h"
 #include "train/services/pulse.h"
+#include "train/services/records.h"
 #include "train/services/stop_rules.h"
-#include "train/services/tensorboard.h"
 
 typedef struct Trainer Trainer;
 typedef struct StepRecord StepRecord;
@@ -67,6 +66,20 @@ void services_event(const Trainer *t, const char *what);
 void services_failure(const Trainer *t, const GError *problem);
 /* The event that this process starts or goes on with the run. start: its plan and a description of the machine. */
 void services_start_event(const Trainer *t, const char *what, json_t *start);
+
+/* jsonl.c: metrics.jsonl, a line per record. Opens DIR/metrics.jsonl for a run that continues after `step`. Removes
+ * lines of later steps and an incomplete last line, so that every step is logged once. */
+typedef struct Jsonl Jsonl;
+Jsonl *jsonl_open(const char *dir, int64_t step, GError **error);
+void jsonl_write(Jsonl *jsonl, const LogRecord *record);
+void jsonl_close(Jsonl *jsonl);
+
+/* tensorboard.c: the events of RUN/tb: scalars, the options of the run and answers as text. Opens DIR/tb for a run that
+ * continues after the point `at`, and removes events of later steps. config: the options log.*. */
+typedef struct TensorBoard TensorBoard;
+TensorBoard *tensorboard_open(const char *dir, RunPoint at, const LogConfig *config, GError **error);
+void tensorboard_write(TensorBoard *board, const LogRecord *record);
+void tensorboard_close(TensorBoard *board);
 
 /* saving.c: saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint
  * stays, and a warning is logged so that training continues; with `last`, when there will be no further attempt, it is

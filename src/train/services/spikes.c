@@ -62,7 +62,7 @@ static void note_spike(const Trainer *t)
                         spike->loss, spike->before.mean, first, first + t->batch.samples - 1,
                         t->config.train.spike_action == SPIKE_SKIP ? ", and it is skipped" : "", run, first);
     log_warning("step %" PRId64 "  %s", step, what);
-    services_tell(t, &(LogRecord){ RECORD_EVENT, step, .event = { .what = what, .alert = true } });
+    services_tell(t, &(LogRecord){ METRIC_EVENT, step, .event = { .what = what, .alert = true } });
     if (comm_rank(t->mesh.world) == 0)
         spike_report(dir, spike->before, step, first, t->batch.samples, spike->loss);
 }

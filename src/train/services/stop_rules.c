@@ -81,7 +81,7 @@ static Verdict stop_rules_after_step(void *own, const Trainer *t, GError **error
 static void stop_rules_told(void *own, const LogRecord *record)
 {
     StopRules *rules = own;
-    if (record->kind == RECORD_SAVE)
+    if (record->kind == METRIC_SAVE)
         rules->longest_save = MAX(rules->longest_save, record->save.seconds);
 }
 

@@ -1,12 +1,8 @@
-#include "train/services/tensorboard.h"
-
 #include "base/file.h"
 #include "base/log.h"
 #include "format/events.h"
-#include "train/services/fields.h"
-#include "train/services/megatron_series.h"
+#include "train/services/megatron_log.h"
 #include "train/services/service.h"
-#include "train/services/sink.h"
 
 #include <math.h>
 
@@ -70,28 +66,94 @@ static bool write_samples(IoFile *events, const LogRecord *record, GError **erro
     return events_text(events, tag, record->step, record->samples.markdown, error);
 }
 
+/* ---- Megatron-LM's series (log.megatron_series): by its names, each against the iteration, and again, with " vs
+ * samples" after its name, against the samples read so far. Losses are in nats; numbers that are not finite are left
+ * out.
+ * ---- */
+
+/* The x coordinates of a record's values: iteration, and samples read. */
+typedef struct Place {
+    IoFile *events;
+    int64_t iteration, samples;
+} Place;
+
+static bool put_point(const Place *place, const char *name, double value, GError **error)
+{
+    g_autofree char *by_samples = g_strconcat(name, EVENTS_BY_SAMPLES, NULL);
+    return !isfinite(value) || (events_scalar(place->events, name, place->iteration, value, error) &&
+                                events_scalar(place->events, by_samples, place->samples, value, error));
+}
+
+static bool put_timers(IoFile *events, const TrainRecord *record, GError **error)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } timers[] = { { "batch-generator-time", record->data_s },
+                   { "forward-backward-time", record->passes_s },
+                   { "optimizer-time", record->update_s } };
+    for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
+        if (!events_scalar(events, timers[i].name, record->state->steps, timers[i].seconds, error))
+            return false;
+    return true;
+}
+
+static bool write_megatron_train(IoFile *events, const TrainRecord *record, GError **error)
+{
+    const TrainState *state = record->state;
+    const Place place = { events, state->steps, state->samples };
+    const struct {
+        const char *name;
+        double value;
+    } series[] = { { "learning-rate", record->lr },
+                   { "batch-size", (double)record->batch },
+                   { "lm loss", state->window_steps ? loss_sums_total(&state->window) : (double)NAN },
+                   { "loss-scale", record->loss_scale > 0 ? record->loss_scale : 1 },
+                   { "grad-norm", record->grad_norm },
+                   { "num-zeros", record->norms ? record->norms->model.zeros : (double)NAN },
+                   { "params-norm", record->norms ? record->norms->model.param : (double)NAN },
+                   { "iteration-time", record->step_s } };
+    for (size_t i = 0; i < G_N_ELEMENTS(series); i++)
+        if (!put_point(&place, series[i].name, series[i].value, error))
+            return false;
+    return put_timers(events, record, error);
+}
+
+/* A held-out set without a name has "lm loss validation", a set NAME "lm-loss-validation/NAME/lm loss validation". */
+static bool write_megatron_valid(IoFile *events, const ValidRecord *record, GError **error)
+{
+    const Place place = { events, record->step, record->train_samples };
+    const double loss = loss_sums_total(record->sums);
+    g_autofree char *name = record->name ? g_strdup_printf("lm-loss-validation/%s/lm loss validation", record->name)
+                                         : g_strdup("lm loss validation"),
+                    *perplexity = g_strconcat(name, " ppl", NULL);
+    return put_point(&place, name, loss, error) && put_point(&place, perplexity, megatron_perplexity(loss), error);
+}
+
+/* ---- a record ---- */
+
 static bool write_record(const TensorBoard *board, const LogRecord *record, GError **error)
 {
     const LogConfig *config = &board->config;
     IoFile *events = board->events;
-    if (record->kind == RECORD_SAMPLES)
+    if (record->kind == METRIC_SAMPLE)
         return write_samples(events, record, error);
     if (!write_fields(events, record, error))
         return false;
-    if (record->kind == RECORD_TRAIN && record->train->norms && config->norms == NORMS_LAYERS &&
+    if (record->kind == METRIC_TRAIN && record->train->norms && config->norms == NORMS_LAYERS &&
         !write_layers(events, record->train->norms, record->step, error))
         return false;
     if (!config->megatron_series)
         return true;
-    return record->kind == RECORD_TRAIN   ? megatron_series_train(events, record->train, error)
-           : record->kind == RECORD_VALID ? megatron_series_valid(events, record->valid, error)
+    return record->kind == METRIC_TRAIN   ? write_megatron_train(events, record->train, error)
+           : record->kind == METRIC_VALID ? write_megatron_valid(events, record->valid, error)
                                           : true;
 }
 
 void tensorboard_write(TensorBoard *board, const LogRecord *record)
 {
     GError *problem = NULL;
-    if (record->kind == RECORD_SAVE || record->kind == RECORD_EVENT)
+    if (record->kind == METRIC_SAVE || record->kind == METRIC_EVENT)
         return;
     g_autofree char *again = events_again(board->events, &problem);
     if (again)
