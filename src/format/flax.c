@@ -1,7 +1,6 @@
 #include "format/flax.h"
 
 #include "base/file.h"
-#include "format/safetensors_dtype.h"
 
 #include <string.h>
 
@@ -164,7 +163,7 @@ static bool read_array(Reader *reader, FileTensor *array, GError **error)
                          p);
     if (!read_kind(reader, VALUE_BINARY, "data", &value, error) || !(p = take_bytes(reader, value.n, error)))
         return false;
-    uint64_t width = (uint64_t)safetensors_dtype(array->dtype)->bits / 8, want;
+    uint64_t width = (uint64_t)file_dtype(array->dtype)->bits / 8, want;
     if (__builtin_mul_overflow(count, width, &want) || value.n != want)
         return fail_user(error, "%s has %" G_GUINT64_FORMAT " bytes, which its shape does not give", reader->path->str,
                          value.n);
@@ -259,7 +258,7 @@ static bool read_whole(Reader *reader, GError **error)
 
 TensorFile *flax_open(const char *path, GHashTable **others, GError **error)
 {
-    GMappedFile *map = io_map_file(path, error);
+    g_autoptr(GMappedFile) map = io_map_file(path, error);
     if (map == NULL)
         return NULL;
     g_autoptr(TensorFile) arrays = tensor_file_new();
@@ -273,7 +272,6 @@ TensorFile *flax_open(const char *path, GHashTable **others, GError **error)
     tensor_file_own(arrays, g_mapped_file_get_bytes(map));
     bool ok = read_whole(&reader, error) || fail_context(error, "%s: not a checkpoint of Flax", path);
     g_string_free(reader.path, TRUE);
-    g_mapped_file_unref(map);
     if (ok && others)
         *others = g_steal_pointer(&names);
     return ok ? g_steal_pointer(&arrays) : NULL;

@@ -6,11 +6,13 @@
 #define MAX_NAME_BYTES 256       /* longest name of a module or a class */
 #define MAX_PROTOCOL   5
 
-struct Pickle {
-    GPtrArray *values;   /* PickleValue *, owned */
-    GStringChunk *names; /* texts of PICKLE_NAME */
-    const PickleValue *root;
-};
+/* The argument that follows the code of an opcode. */
+typedef struct Argument {
+    uint64_t number;
+    double real;
+    const char *text;
+    size_t bytes;
+} Argument;
 
 typedef struct Reader {
     Pickle *pickle;
@@ -19,16 +21,11 @@ typedef struct Reader {
     GArray *marks;                     /* guint: heights of the stack */
     GHashTable *memo;                  /* number -> PickleValue * */
     const struct Opcode *opcodes[256]; /* by code; NULL if the code is not used */
+    Argument argument;                 /* of the opcode that runs */
+    int constant;                      /* of its row */
     bool stopped;
+    GError **error;
 } Reader;
-
-/* The argument that follows the code of an opcode. */
-typedef struct Argument {
-    uint64_t number;
-    double real;
-    const char *text;
-    size_t bytes;
-} Argument;
 
 static void value_free(void *pointer)
 {
@@ -49,11 +46,17 @@ void pickle_free(Pickle *pickle)
 
 /* ---- the stack ---- */
 
-static PickleValue *push_new(Reader *reader, PickleType type)
+static PickleValue *value_new(Reader *reader, PickleType type)
 {
     PickleValue *value = g_new0(PickleValue, 1);
     value->type = type;
     g_ptr_array_add(reader->pickle->values, value);
+    return value;
+}
+
+static PickleValue *push_new(Reader *reader, PickleType type)
+{
+    PickleValue *value = value_new(reader, type);
     g_ptr_array_add(reader->stack, value);
     return value;
 }
@@ -65,25 +68,26 @@ static guint floor_of(const Reader *reader)
     return reader->marks->len ? g_array_index(reader->marks, guint, reader->marks->len - 1) : 0;
 }
 
-static bool fail_empty(GError **error)
+static bool fail_empty(Reader *reader)
 {
-    return fail_user(error, "an opcode finds too few values before it");
+    return fail_user(reader->error, "an opcode finds too few values before it");
 }
 
-static bool pop(Reader *reader, PickleValue **value, GError **error)
+/* The value on top of the stack; NULL with an error if there is none. */
+static PickleValue *peek(Reader *reader)
 {
-    if (reader->stack->len <= floor_of(reader))
-        return fail_empty(error);
-    *value = g_ptr_array_steal_index(reader->stack, reader->stack->len - 1);
-    return true;
+    if (reader->stack->len > floor_of(reader))
+        return g_ptr_array_index(reader->stack, reader->stack->len - 1);
+    fail_empty(reader);
+    return NULL;
 }
 
-static bool peek(const Reader *reader, PickleValue **value, GError **error)
+static PickleValue *pop(Reader *reader)
 {
-    if (reader->stack->len <= floor_of(reader))
-        return fail_empty(error);
-    *value = g_ptr_array_index(reader->stack, reader->stack->len - 1);
-    return true;
+    PickleValue *value = peek(reader);
+    if (value)
+        g_ptr_array_set_size(reader->stack, (gint)reader->stack->len - 1);
+    return value;
 }
 
 /* Moves the values above stack height `from` to the end of `value`'s items. */
@@ -99,115 +103,105 @@ static void take_items(Reader *reader, PickleValue *value, guint from)
     g_ptr_array_set_size(reader->stack, (gint)from);
 }
 
-static bool pop_mark(Reader *reader, guint *from, GError **error)
+static bool pop_mark(Reader *reader, guint *from)
 {
     if (reader->marks->len == 0)
-        return fail_user(error, "an opcode finds no mark before it");
+        return fail_user(reader->error, "an opcode finds no mark before it");
     *from = floor_of(reader);
     g_array_set_size(reader->marks, reader->marks->len - 1);
     return true;
 }
 
-/* ---- opcodes: each gets its argument and a constant of its row ---- */
+/* ---- opcodes: each reads reader->argument and reader->constant ---- */
 
-static bool push_none(Reader *reader, const Argument *argument, int unused, GError **error)
+/* A value without content. constant: its type. */
+static bool push_empty(Reader *reader)
 {
-    (void)argument, (void)unused, (void)error;
-    push_new(reader, PICKLE_NONE);
+    push_new(reader, (PickleType)reader->constant);
     return true;
 }
 
-static bool push_bool(Reader *reader, const Argument *argument, int truth, GError **error)
+static bool push_bool(Reader *reader)
 {
-    (void)argument, (void)error;
-    push_new(reader, PICKLE_BOOL)->integer = truth;
+    push_new(reader, PICKLE_BOOL)->integer = reader->constant;
     return true;
 }
 
-/* bits: of a signed number; 0 means unsigned. */
-static bool push_int(Reader *reader, const Argument *argument, int bits, GError **error)
+/* constant: bits of a signed number; 0 means unsigned. */
+static bool push_int(Reader *reader)
 {
-    (void)error;
-    push_new(reader, PICKLE_INT)->integer = bits == 32 ? (int32_t)argument->number : (int64_t)argument->number;
+    const uint64_t number = reader->argument.number;
+    push_new(reader, PICKLE_INT)->integer = reader->constant == 32 ? (int32_t)number : (int64_t)number;
+    return true;
+}
+
+/* constant: the type of the value. */
+static bool push_text(Reader *reader)
+{
+    PickleValue *value = push_new(reader, (PickleType)reader->constant);
+    value->text = reader->argument.text;
+    value->bytes = reader->argument.bytes;
     return true;
 }
 
 /* Two's complement, the lowest byte first. */
-static bool push_long(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool push_long(Reader *reader)
 {
-    (void)unused, (void)error;
-    PickleValue *value = push_new(reader, argument->bytes <= 8 ? PICKLE_INT : PICKLE_BYTES);
-    value->text = argument->text;
-    value->bytes = argument->bytes;
-    if (value->type == PICKLE_BYTES || argument->bytes == 0)
+    const Argument *argument = &reader->argument;
+    reader->constant = argument->bytes <= 8 ? PICKLE_INT : PICKLE_BYTES;
+    push_text(reader);
+    if (argument->bytes == 0 || argument->bytes > 8)
         return true;
     uint64_t bits = argument->text[argument->bytes - 1] & 0x80 ? ~(uint64_t)0 : 0;
     for (size_t i = argument->bytes; i-- > 0;)
         bits = bits << 8 | (unsigned char)argument->text[i];
-    value->integer = (int64_t)bits;
+    peek(reader)->integer = (int64_t)bits;
     return true;
 }
 
-static bool push_real(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool push_real(Reader *reader)
 {
-    (void)unused, (void)error;
-    push_new(reader, PICKLE_REAL)->real = argument->real;
+    push_new(reader, PICKLE_REAL)->real = reader->argument.real;
     return true;
 }
 
-static bool push_text(Reader *reader, const Argument *argument, int type, GError **error)
+static bool check_pairs(Reader *reader, const PickleValue *value)
 {
-    (void)error;
-    PickleValue *value = push_new(reader, (PickleType)type);
-    value->text = argument->text;
-    value->bytes = argument->bytes;
-    return true;
+    return pickle_items(value) % 2 == 0 || fail_user(reader->error, "a key of a dict has no value");
 }
 
-static bool push_empty(Reader *reader, const Argument *argument, int type, GError **error)
+/* A container of the values above stack height `from`. */
+static bool push_items(Reader *reader, PickleType type, guint from)
 {
-    (void)argument, (void)error;
-    push_new(reader, (PickleType)type);
-    return true;
-}
-
-static bool check_pairs(const PickleValue *value, GError **error)
-{
-    return pickle_items(value) % 2 == 0 || fail_user(error, "a key of a dict has no value");
-}
-
-/* A container of the values since the mark. */
-static bool push_marked(Reader *reader, const Argument *argument, int type, GError **error)
-{
-    (void)argument;
-    guint from = 0;
-    if (!pop_mark(reader, &from, error))
-        return false;
-    PickleValue *value = push_new(reader, (PickleType)type);
-    g_ptr_array_set_size(reader->stack, (gint)reader->stack->len - 1);
+    PickleValue *value = value_new(reader, type);
     take_items(reader, value, from);
     g_ptr_array_add(reader->stack, value);
-    return type != PICKLE_DICT || check_pairs(value, error);
+    return type != PICKLE_DICT || check_pairs(reader, value);
 }
 
-static bool push_tuple(Reader *reader, const Argument *argument, int n, GError **error)
+/* A container, whose type is the constant, of the values since the mark. */
+static bool push_marked(Reader *reader)
 {
-    (void)argument;
-    if (reader->stack->len - floor_of(reader) < (guint)n)
-        return fail_empty(error);
-    PickleValue *value = push_new(reader, PICKLE_TUPLE);
-    g_ptr_array_set_size(reader->stack, (gint)reader->stack->len - 1);
-    take_items(reader, value, reader->stack->len - (guint)n);
-    g_ptr_array_add(reader->stack, value);
-    return true;
+    guint from = 0;
+    return pop_mark(reader, &from) && push_items(reader, (PickleType)reader->constant, from);
+}
+
+/* constant: the number of items. */
+static bool push_tuple(Reader *reader)
+{
+    const guint n = (guint)reader->constant;
+    if (reader->stack->len - floor_of(reader) < n)
+        return fail_empty(reader);
+    return push_items(reader, PICKLE_TUPLE, reader->stack->len - n);
 }
 
 /* Adds the values above stack height `from` to the container below them. An object takes pairs only: whatever else a
- * class would do with them, a placeholder forgets. */
-static bool add_from(Reader *reader, guint from, bool pairs, GError **error)
+ * class would do with them, a placeholder forgets. constant: whether they are pairs. */
+static bool add_from(Reader *reader, guint from)
 {
+    const bool pairs = reader->constant;
     if (from <= floor_of(reader))
-        return fail_empty(error);
+        return fail_empty(reader);
     PickleValue *container = g_ptr_array_index(reader->stack, from - 1);
     bool is_dict = container->type == PICKLE_DICT || container->type == PICKLE_OBJECT;
     bool is_list = container->type == PICKLE_LIST || container->type == PICKLE_SET;
@@ -216,92 +210,80 @@ static bool add_from(Reader *reader, guint from, bool pairs, GError **error)
         return true;
     }
     if (pairs ? !is_dict : !is_list)
-        return fail_user(error, "items are added to a value that is no container");
+        return fail_user(reader->error, "items are added to a value that is no container");
     take_items(reader, container, from);
-    return !pairs || check_pairs(container, error);
+    return !pairs || check_pairs(reader, container);
 }
 
-static bool add_one(Reader *reader, const Argument *argument, int pairs, GError **error)
+static bool add_one(Reader *reader)
 {
-    (void)argument;
-    guint n = pairs ? 2 : 1;
-    return reader->stack->len < n ? fail_empty(error) : add_from(reader, reader->stack->len - n, pairs, error);
+    guint n = reader->constant ? 2 : 1;
+    return reader->stack->len < n ? fail_empty(reader) : add_from(reader, reader->stack->len - n);
 }
 
-static bool add_marked(Reader *reader, const Argument *argument, int pairs, GError **error)
+static bool add_marked(Reader *reader)
 {
-    (void)argument;
     guint from = 0;
-    return pop_mark(reader, &from, error) && add_from(reader, from, pairs, error);
+    return pop_mark(reader, &from) && add_from(reader, from);
 }
 
-static bool push_mark(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool push_mark(Reader *reader)
 {
-    (void)argument, (void)unused, (void)error;
     g_array_append_val(reader->marks, reader->stack->len);
     return true;
 }
 
-static bool drop(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool drop(Reader *reader)
 {
-    (void)argument, (void)unused;
-    PickleValue *value = NULL;
-    return pop(reader, &value, error);
+    return pop(reader) != NULL;
 }
 
-static bool drop_marked(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool drop_marked(Reader *reader)
 {
-    (void)argument, (void)unused;
     guint from = 0;
-    if (!pop_mark(reader, &from, error))
+    if (!pop_mark(reader, &from))
         return false;
     g_ptr_array_set_size(reader->stack, (gint)from);
     return true;
 }
 
-static bool duplicate(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool duplicate(Reader *reader)
 {
-    (void)argument, (void)unused;
-    PickleValue *value = NULL;
-    if (!peek(reader, &value, error))
-        return false;
-    g_ptr_array_add(reader->stack, value);
-    return true;
+    PickleValue *value = peek(reader);
+    if (value)
+        g_ptr_array_add(reader->stack, value);
+    return value != NULL;
 }
 
-static bool memo_get(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool memo_get(Reader *reader)
 {
-    (void)unused;
-    PickleValue *value = g_hash_table_lookup(reader->memo, GSIZE_TO_POINTER(argument->number));
+    PickleValue *value = g_hash_table_lookup(reader->memo, GSIZE_TO_POINTER(reader->argument.number));
     if (value == NULL)
-        return fail_user(error, "an opcode needs value %" G_GUINT64_FORMAT " of the memo, which was never put there",
-                         argument->number);
+        return fail_user(reader->error,
+                         "an opcode needs value %" G_GUINT64_FORMAT " of the memo, which was never put there",
+                         reader->argument.number);
     g_ptr_array_add(reader->stack, value);
     return true;
 }
 
-static bool memo_put(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool memo_put(Reader *reader)
 {
-    (void)unused;
-    PickleValue *value = NULL;
-    if (!peek(reader, &value, error))
-        return false;
-    g_hash_table_replace(reader->memo, GSIZE_TO_POINTER(argument->number), value);
-    return true;
+    PickleValue *value = peek(reader);
+    if (value)
+        g_hash_table_replace(reader->memo, GSIZE_TO_POINTER(reader->argument.number), value);
+    return value != NULL;
 }
 
-static bool memoize(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool memoize(Reader *reader)
 {
-    (void)argument;
-    const Argument next = { .number = g_hash_table_size(reader->memo) };
-    return memo_put(reader, &next, unused, error);
+    reader->argument.number = g_hash_table_size(reader->memo);
+    return memo_put(reader);
 }
 
-static bool push_name(Reader *reader, const char *module, size_t module_bytes, const char *name, size_t name_bytes,
-                      GError **error)
+static bool push_name(Reader *reader, const char *module, size_t module_bytes, const char *name, size_t name_bytes)
 {
     if (module_bytes > MAX_NAME_BYTES || name_bytes > MAX_NAME_BYTES)
-        return fail_user(error, "the name of a class is longer than %d bytes", MAX_NAME_BYTES);
+        return fail_user(reader->error, "the name of a class is longer than %d bytes", MAX_NAME_BYTES);
     g_autofree char *whole = g_strdup_printf("%.*s.%.*s", (int)module_bytes, module, (int)name_bytes, name);
     PickleValue *value = push_new(reader, PICKLE_NAME);
     value->text = g_string_chunk_insert_const(reader->pickle->names, whole);
@@ -310,32 +292,32 @@ static bool push_name(Reader *reader, const char *module, size_t module_bytes, c
 }
 
 /* "module\nname\n" */
-static bool push_global(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool push_global(Reader *reader)
 {
-    (void)unused;
+    const Argument *argument = &reader->argument;
     const char *name = memchr(argument->text, '\n', argument->bytes);
     size_t module_bytes = (size_t)(name - argument->text);
-    return push_name(reader, argument->text, module_bytes, name + 1, argument->bytes - module_bytes - 2, error);
+    return push_name(reader, argument->text, module_bytes, name + 1, argument->bytes - module_bytes - 2);
 }
 
-static bool push_stack_global(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool push_stack_global(Reader *reader)
 {
-    (void)argument, (void)unused;
-    PickleValue *module = NULL, *name = NULL;
-    if (!pop(reader, &name, error) || !pop(reader, &module, error))
+    const PickleValue *name = pop(reader), *module = name ? pop(reader) : NULL;
+    if (module == NULL)
         return false;
     if (module->type != PICKLE_TEXT || name->type != PICKLE_TEXT)
-        return fail_user(error, "the name of a class is not a text");
-    return push_name(reader, module->text, module->bytes, name->text, name->bytes, error);
+        return fail_user(reader->error, "the name of a class is not a text");
+    return push_name(reader, module->text, module->bytes, name->text, name->bytes);
 }
 
-/* keywords: keyword arguments are on the stack above the others, and are dropped. */
-static bool push_call(Reader *reader, const Argument *argument, int keywords, GError **error)
+/* constant: whether keyword arguments are on the stack above the others; they are dropped. */
+static bool push_call(Reader *reader)
 {
-    (void)argument;
-    PickleValue *callable = NULL, *arguments = NULL;
-    if ((keywords && !pop(reader, &arguments, error)) || !pop(reader, &arguments, error) ||
-        !pop(reader, &callable, error))
+    const PickleValue *arguments = pop(reader);
+    if (arguments && reader->constant)
+        arguments = pop(reader);
+    const PickleValue *callable = arguments ? pop(reader) : NULL;
+    if (callable == NULL)
         return false;
     bool is_dict = pickle_is(callable, PICKLE_NAME, "collections.OrderedDict") && pickle_items(arguments) == 0;
     PickleValue *value = push_new(reader, is_dict ? PICKLE_DICT : PICKLE_OBJECT);
@@ -344,46 +326,40 @@ static bool push_call(Reader *reader, const Argument *argument, int keywords, GE
     return true;
 }
 
-static bool set_state(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool set_state(Reader *reader)
 {
-    (void)argument, (void)unused;
-    PickleValue *state = NULL, *object = NULL;
-    if (!pop(reader, &state, error) || !peek(reader, &object, error))
-        return false;
-    object->state = state;
+    const PickleValue *state = pop(reader);
+    PickleValue *object = state ? peek(reader) : NULL;
+    if (object)
+        object->state = state;
+    return object != NULL;
+}
+
+static bool push_persistent(Reader *reader)
+{
+    const PickleValue *id = pop(reader);
+    if (id)
+        push_new(reader, PICKLE_PERSISTENT)->arguments = id;
+    return id != NULL;
+}
+
+static bool check_protocol(Reader *reader)
+{
+    const uint64_t protocol = reader->argument.number;
+    return protocol <= MAX_PROTOCOL ||
+           fail_user(reader->error, "it is of protocol %d; up to %d can be read", (int)protocol, MAX_PROTOCOL);
+}
+
+static bool skip(Reader *reader)
+{
+    (void)reader;
     return true;
 }
 
-static bool push_persistent(Reader *reader, const Argument *argument, int unused, GError **error)
+static bool stop(Reader *reader)
 {
-    (void)argument, (void)unused;
-    PickleValue *id = NULL;
-    if (!pop(reader, &id, error))
-        return false;
-    push_new(reader, PICKLE_PERSISTENT)->arguments = id;
-    return true;
-}
-
-static bool check_protocol(Reader *reader, const Argument *argument, int unused, GError **error)
-{
-    (void)reader, (void)unused;
-    return argument->number <= MAX_PROTOCOL ||
-           fail_user(error, "it is of protocol %d; up to %d can be read", (int)argument->number, MAX_PROTOCOL);
-}
-
-static bool skip(Reader *reader, const Argument *argument, int unused, GError **error)
-{
-    (void)reader, (void)argument, (void)unused, (void)error;
-    return true;
-}
-
-static bool stop(Reader *reader, const Argument *argument, int unused, GError **error)
-{
-    (void)argument, (void)unused;
-    PickleValue *root = NULL;
-    reader->stopped = pop(reader, &root, error);
-    if (reader->stopped)
-        reader->pickle->root = root;
+    reader->pickle->root = pop(reader);
+    reader->stopped = reader->pickle->root != NULL;
     return reader->stopped;
 }
 
@@ -399,15 +375,15 @@ typedef struct Opcode {
     unsigned char code;
     ArgumentType argument;
     int width;
-    bool (*run)(Reader *reader, const Argument *argument, int constant, GError **error);
-    int constant;
+    bool (*run)(Reader *reader);
+    int constant; /* its meaning depends on `run` */
 } Opcode;
 
 static const Opcode opcodes[] = {
     { 0x80, NUMBER, 1, check_protocol, 0 },
     { 0x95, NUMBER, 8, skip, 0 }, /* FRAME */
     { '.', NOTHING, 0, stop, 0 },
-    { 'N', NOTHING, 0, push_none, 0 },
+    { 'N', NOTHING, 0, push_empty, PICKLE_NONE },
     { 0x88, NOTHING, 0, push_bool, true },
     { 0x89, NOTHING, 0, push_bool, false },
     { 'J', NUMBER, 4, push_int, 32 },
@@ -461,93 +437,88 @@ static const Opcode opcodes[] = {
 
 /* ---- the stream of opcodes ---- */
 
-static bool take_pickled(Reader *reader, uint64_t bytes, const unsigned char **p, GError **error)
+/* The next bytes; NULL with an error if there are fewer. */
+static const unsigned char *take_pickled(Reader *reader, uint64_t bytes)
 {
-    *p = reader->at;
-    if (bytes > (uint64_t)(reader->end - reader->at))
-        return fail_user(error, "it ends in the middle of a value");
+    const unsigned char *p = reader->at;
+    if (bytes > (uint64_t)(reader->end - p)) {
+        fail_user(reader->error, "it ends in the middle of a value");
+        return NULL;
+    }
     reader->at += bytes;
-    return true;
+    return p;
 }
 
-static bool take_number(Reader *reader, int width, uint64_t *number, GError **error)
+static bool take_number(Reader *reader, int width)
 {
-    const unsigned char *p;
-    if (!take_pickled(reader, (uint64_t)width, &p, error))
-        return false;
-    *number = 0;
-    for (int i = width; i-- > 0;)
-        *number = *number << 8 | p[i];
-    return true;
+    const unsigned char *p = take_pickled(reader, (uint64_t)width);
+    reader->argument.number = 0;
+    for (int i = width; p && i-- > 0;)
+        reader->argument.number = reader->argument.number << 8 | p[i];
+    return p != NULL;
 }
 
-static bool take_real(Reader *reader, double *real, GError **error)
+static bool take_real(Reader *reader)
 {
-    const unsigned char *p;
     uint64_t bits = 0;
-    if (!take_pickled(reader, sizeof bits, &p, error))
-        return false;
-    for (size_t i = 0; i < sizeof bits; i++)
+    const unsigned char *p = take_pickled(reader, sizeof bits);
+    for (size_t i = 0; p && i < sizeof bits; i++)
         bits = bits << 8 | p[i];
-    memcpy(real, &bits, sizeof bits);
-    return true;
+    memcpy(&reader->argument.real, &bits, sizeof bits);
+    return p != NULL;
 }
 
-static bool take_lines(Reader *reader, Argument *argument, GError **error)
+static bool take_pickled_text(Reader *reader, uint64_t bytes)
+{
+    reader->argument.text = (const char *)take_pickled(reader, bytes);
+    reader->argument.bytes = bytes;
+    return reader->argument.text != NULL;
+}
+
+/* Bytes of the next two lines, or more than there are if these end before. */
+static uint64_t bytes_of_lines(const Reader *reader)
 {
     const unsigned char *first = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
     const unsigned char *second = first ? memchr(first + 1, '\n', (size_t)(reader->end - first - 1)) : NULL;
-    if (second == NULL)
-        return fail_user(error, "it ends in the middle of a value");
-    argument->text = (const char *)reader->at;
-    argument->bytes = (size_t)(second + 1 - reader->at);
-    reader->at = second + 1;
-    return true;
+    return second ? (uint64_t)(second + 1 - reader->at) : UINT64_MAX;
 }
 
-static bool take_argument(Reader *reader, const Opcode *opcode, Argument *argument, GError **error)
+static bool take_argument(Reader *reader, const Opcode *opcode)
 {
-    const unsigned char *p;
     switch (opcode->argument) {
-    case NOTHING:
-        return true;
     case NUMBER:
-        return take_number(reader, opcode->width, &argument->number, error);
+        return take_number(reader, opcode->width);
     case REAL:
-        return take_real(reader, &argument->real, error);
+        return take_real(reader);
     case LINES:
-        return take_lines(reader, argument, error);
+        return take_pickled_text(reader, bytes_of_lines(reader));
     case SIZED:
-        break;
+        return take_number(reader, opcode->width) && take_pickled_text(reader, reader->argument.number);
+    default:
+        return true;
     }
-    if (!take_number(reader, opcode->width, &argument->number, error) ||
-        !take_pickled(reader, argument->number, &p, error))
-        return false;
-    argument->text = (const char *)p;
-    argument->bytes = argument->number;
-    return true;
 }
 
-static bool run_opcode(Reader *reader, GError **error)
+static bool run_opcode(Reader *reader)
 {
-    const unsigned char *code;
-    if (!take_pickled(reader, 1, &code, error))
+    const unsigned char *code = take_pickled(reader, 1);
+    if (code == NULL)
         return false;
     const Opcode *opcode = reader->opcodes[*code];
-    Argument argument = { 0 };
     if (opcode == NULL)
-        return fail_user(error, "0x%02x is no opcode that torch.save writes", *code);
-    return take_argument(reader, opcode, &argument, error) && opcode->run(reader, &argument, opcode->constant, error);
+        return fail_user(reader->error, "0x%02x is no opcode that torch.save writes", *code);
+    reader->constant = opcode->constant;
+    return take_argument(reader, opcode) && opcode->run(reader);
 }
 
-static bool read_all(Reader *reader, GError **error)
+static bool run_opcodes(Reader *reader)
 {
     while (!reader->stopped) {
         size_t offset = (size_t)(reader->at - reader->start);
-        if (!run_opcode(reader, error))
-            return fail_context(error, "byte %zu of its pickle", offset);
+        if (!run_opcode(reader))
+            return fail_context(reader->error, "byte %zu of its pickle", offset);
         if (reader->pickle->values->len > MAX_VALUES)
-            return fail_user(error, "its pickle has more than %d values", MAX_VALUES);
+            return fail_user(reader->error, "its pickle has more than %d values", MAX_VALUES);
     }
     return true;
 }
@@ -563,10 +534,11 @@ Pickle *pickle_read(const char *data, size_t bytes, size_t *used, GError **error
                       .end = (const unsigned char *)data + bytes,
                       .stack = g_ptr_array_new(),
                       .marks = g_array_new(FALSE, FALSE, sizeof(guint)),
-                      .memo = g_hash_table_new(NULL, NULL) };
+                      .memo = g_hash_table_new(NULL, NULL),
+                      .error = error };
     for (size_t i = 0; i < G_N_ELEMENTS(opcodes); i++)
         reader.opcodes[opcodes[i].code] = &opcodes[i];
-    bool ok = read_all(&reader, error);
+    bool ok = run_opcodes(&reader);
     *used = (size_t)(reader.at - reader.start);
     g_ptr_array_unref(reader.stack);
     g_array_unref(reader.marks);
@@ -574,17 +546,15 @@ Pickle *pickle_read(const char *data, size_t bytes, size_t *used, GError **error
     return ok ? g_steal_pointer(&pickle) : NULL;
 }
 
-const PickleValue *pickle_root(const Pickle *pickle)
+const PickleValue *pickle_find(const PickleValue *dict, const char *key)
 {
-    return pickle->root;
+    for (guint i = dict->type == PICKLE_DICT ? pickle_items(dict) / 2 : 0; i-- > 0;)
+        if (pickle_is(pickle_item(dict, 2 * i), PICKLE_TEXT, key))
+            return pickle_item(dict, 2 * i + 1);
+    return NULL;
 }
 
-guint pickle_count(const Pickle *pickle)
+bool pickle_is(const PickleValue *value, PickleType type, const char *text)
 {
-    return pickle->values->len;
-}
-
-const PickleValue *pickle_value(const Pickle *pickle, guint index)
-{
-    return g_ptr_array_index(pickle->values, index);
+    return value && value->type == type && value->bytes == strlen(text) && memcmp(value->text, text, value->bytes) == 0;
 }

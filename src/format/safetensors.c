@@ -1,22 +1,15 @@
 #include "format/safetensors.h"
 
-#include "base/file.h"
-#include "format/safetensors_dtype.h"
-
-#include <jansson.h>
 #include <string.h>
 
 #define MAX_HEADER 100000000 /* bytes; the reference reader's limit */
 
-typedef json_t Json;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
-
-static bool read_metadata(TensorFile *file, Json *metadata, GError **error)
+static bool read_metadata(TensorFile *file, json_t *metadata, GError **error)
 {
     if (!json_is_object(metadata))
         return fail_user(error, "__metadata__ is not an object");
     const char *key;
-    Json *value;
+    json_t *value;
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
@@ -27,7 +20,7 @@ static bool read_metadata(TensorFile *file, Json *metadata, GError **error)
 }
 
 /* Fills `shape` and `rank`; *elements is their product. */
-static bool read_safe_shape(FileTensor *tensor, const Json *shape, int64_t *elements, GError **error)
+static bool read_safe_shape(FileTensor *tensor, const json_t *shape, int64_t *elements, GError **error)
 {
     if (!json_is_array(shape))
         return fail_user(error, "shape is not a list of whole numbers");
@@ -37,7 +30,7 @@ static bool read_safe_shape(FileTensor *tensor, const Json *shape, int64_t *elem
     tensor->rank = (int)json_array_size(shape);
     *elements = 1;
     for (int i = 0; i < tensor->rank; i++) {
-        const Json *size = json_array_get(shape, (size_t)i);
+        const json_t *size = json_array_get(shape, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
             return fail_user(error, "shape is not a list of whole numbers");
         tensor->shape[i] = json_integer_value(size);
@@ -48,7 +41,7 @@ static bool read_safe_shape(FileTensor *tensor, const Json *shape, int64_t *elem
 }
 
 /* Shape and dtype must need exactly the bytes between the offsets. */
-static bool check_bytes(const FileTensor *tensor, const SafeDType *dtype, int64_t elements, GError **error)
+static bool check_bytes(const FileTensor *tensor, const FileDType *dtype, int64_t elements, GError **error)
 {
     int64_t bits;
     if (__builtin_mul_overflow(elements, (int64_t)dtype->bits, &bits))
@@ -61,20 +54,20 @@ static bool check_bytes(const FileTensor *tensor, const SafeDType *dtype, int64_
     return true;
 }
 
-static bool read_tensor(FileTensor *tensor, const Json *entry, const char *data, size_t data_bytes, GError **error)
+static bool read_tensor(FileTensor *tensor, const json_t *entry, const char *data, size_t data_bytes, GError **error)
 {
     if (!json_is_object(entry))
         return fail_user(error, "its entry is not an object");
     const char *dtype_name = json_string_value(json_object_get(entry, "dtype"));
-    const SafeDType *dtype = dtype_name ? safetensors_dtype(dtype_name) : NULL;
+    const FileDType *dtype = dtype_name ? file_dtype(dtype_name) : NULL;
     if (dtype == NULL)
         return fail_user(error, "dtype %s is unknown", dtype_name ? dtype_name : "(missing)");
     tensor->dtype = dtype->name;
     int64_t elements = 0;
     if (!read_safe_shape(tensor, json_object_get(entry, "shape"), &elements, error))
         return false;
-    const Json *offsets = json_object_get(entry, "data_offsets");
-    const Json *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
         json_integer_value(begin) < 0 || json_integer_value(end) < 0)
         return fail_user(error, "data_offsets is not a pair of whole numbers");
@@ -136,11 +129,11 @@ static bool read_header_bytes(const char *file, size_t bytes, size_t *header_byt
 }
 
 /* Appends the tensors of the header; their names belong to the header. */
-static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const char *data, size_t data_bytes,
+static bool read_entries(TensorFile *file, GArray *tensors, json_t *header, const char *data, size_t data_bytes,
                          GError **error)
 {
     const char *name;
-    Json *entry;
+    json_t *entry;
     json_object_foreach(header, name, entry)
     {
         if (strcmp(name, "__metadata__") == 0) {
@@ -156,7 +149,6 @@ static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const 
     return true;
 }
 
-/* Appends those tensors of a mapped file that the shard holds, in the order of their offsets. */
 /* Bytes of white space at the start of a header, which JSON permits and the safetensors library reads. */
 static size_t leading_blanks(const char *text, size_t bytes)
 {
@@ -166,7 +158,8 @@ static size_t leading_blanks(const char *text, size_t bytes)
     return n;
 }
 
-static bool read_shard(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+/* The tensors are appended in the order of their offsets. */
+bool safetensors_read(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     tensor_file_own(file, g_mapped_file_get_bytes(map));
     const char *start = g_mapped_file_get_contents(map);
@@ -179,7 +172,7 @@ static bool read_shard(TensorFile *file, GMappedFile *map, const Shard *shard, G
     if (blanks == header_bytes || text[blanks] != '{')
         return fail_user(error, "not a safetensors file: its header does not begin with {");
     json_error_t wrong;
-    g_autoptr(Json) header = json_loadb(text, header_bytes, JSON_REJECT_DUPLICATES, &wrong);
+    json_auto_t *header = json_loadb(text, header_bytes, JSON_REJECT_DUPLICATES, &wrong);
     if (header == NULL)
         return fail_user(error, "its header is not valid JSON: %s (byte %d)", wrong.text, wrong.position);
     g_autoptr(GArray) tensors = g_array_new(FALSE, TRUE, sizeof(FileTensor));
@@ -194,24 +187,13 @@ static bool read_shard(TensorFile *file, GMappedFile *map, const Shard *shard, G
     return true;
 }
 
-bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
-{
-    GMappedFile *map = io_map_file(path, error);
-    if (map == NULL)
-        return false;
-    bool done = read_shard(file, map, shard, error) || fail_context(error, "%s", path);
-    g_mapped_file_unref(map);
-    return done;
-}
-
 TensorFile *safetensors_open(const char *path, GError **error)
 {
-    g_autoptr(TensorFile) file = tensor_file_new();
-    return safetensors_read(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+    return tensor_file_open(path, safetensors_read, error);
 }
 
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error)
 {
     g_autoptr(TensorFile) file = tensor_file_new();
-    return read_shard(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+    return safetensors_read(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }

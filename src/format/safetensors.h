@@ -3,14 +3,14 @@
  * overflows. */
 #pragma once
 
-#include "format/shards.h"
+#include "format/tensor_file.h"
 
 /* Opens one .safetensors file. The tensors are in the order of their offsets in the file. */
 TensorFile *safetensors_open(const char *path, GError **error);
 /* Opens a .safetensors file that the caller has mapped into memory; the result keeps a reference to the mapping. */
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error);
-/* The ShardReader (shards.h) for .safetensors files. */
-bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error);
+/* The TensorReader of .safetensors files. */
+bool safetensors_read(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error);
 
 /* Writes a file: the caller first declares every tensor, then calls a function that writes. The same tensors give the
  * same bytes in whatever order they were declared: they are sorted by descending alignment of their dtype, then by

@@ -3,19 +3,14 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "format/safetensors_dtype.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
-typedef json_t Json;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
-
 typedef struct Declared {
     FileTensor tensor; /* with an owned name */
-    const SafeDType *dtype;
+    const FileDType *dtype;
     bool rounded;    /* the data are f32 and stored as another dtype */
     SafeFetch fetch; /* NULL means that tensor.data holds the values */
     int64_t rows;    /* most rows of a call of fetch */
@@ -27,7 +22,7 @@ typedef struct Declared {
 struct SafeWriter {
     GArray *declared;          /* Declared */
     GTree *metadata;           /* sorted by key, so that the order of calls does not matter */
-    const SafeDType *store_as; /* of F32 tensors; NULL means F32 */
+    const FileDType *store_as; /* of F32 tensors; NULL means F32 */
     XXH3_state_t *hash;        /* checksum of the file that is written */
     int64_t bytes;             /* written so far */
 };
@@ -77,15 +72,14 @@ void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char
 
 void safetensors_writer_store_as(SafeWriter *writer, const char *dtype)
 {
-    writer->store_as = safetensors_dtype(dtype);
+    writer->store_as = file_dtype(dtype);
     CHECK(writer->store_as && writer->store_as->from_f32, "nothing is stored as %s", dtype);
 }
 
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data)
 {
-    Declared new = { .tensor = { .name = g_strdup(name), .rank = rank, .data = data },
-                     .dtype = safetensors_dtype(dtype) };
+    Declared new = { .tensor = { .name = g_strdup(name), .rank = rank, .data = data }, .dtype = file_dtype(dtype) };
     CHECK(new.dtype != NULL, "%s: unknown dtype %s", name, dtype);
     CHECK(rank >= 0 && rank <= FILE_TENSOR_MAX_RANK, "%s: rank %d", name, rank);
     CHECK(strcmp(name, "__metadata__") != 0, "a tensor cannot have the name %s", name);
@@ -130,22 +124,22 @@ static int add_metadata(void *key, void *value, void *object)
 }
 
 /* The header of a file of tensors [first, last). */
-static Json *header_json(const SafeWriter *writer, guint first, guint last)
+static json_t *header_json(const SafeWriter *writer, guint first, guint last)
 {
-    Json *header = json_object();
+    json_t *header = json_object();
     if (g_tree_nnodes(writer->metadata) > 0) {
-        Json *metadata = json_object();
+        json_t *metadata = json_object();
         g_tree_foreach(writer->metadata, add_metadata, metadata);
         json_object_set_new(header, "__metadata__", metadata);
     }
     size_t at = 0;
     for (guint i = first; i < last; i++) {
         const FileTensor *tensor = tensor_at(writer, i);
-        Json *shape = json_array();
+        json_t *shape = json_array();
         for (int d = 0; d < tensor->rank; d++)
             json_array_append_new(shape, json_integer(tensor->shape[d]));
-        Json *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", tensor->dtype, "shape", shape, "data_offsets",
-                                (json_int_t)at, (json_int_t)(at + tensor->bytes));
+        json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", tensor->dtype, "shape", shape, "data_offsets",
+                                  (json_int_t)at, (json_int_t)(at + tensor->bytes));
         CHECK(entry != NULL && json_object_set_new(header, tensor->name, entry) == 0, "%s is not UTF-8", tensor->name);
         at += tensor->bytes;
     }
@@ -155,7 +149,7 @@ static Json *header_json(const SafeWriter *writer, guint first, guint last)
 /* Writes the length, the JSON, and spaces up to a multiple of 8 bytes. */
 static GString *header_text(const SafeWriter *writer, guint first, guint last)
 {
-    g_autoptr(Json) header = header_json(writer, first, last);
+    json_auto_t *header = header_json(writer, first, last);
     char *json = json_dumps(header, JSON_COMPACT);
     CHECK(json != NULL, "the header cannot be written as JSON");
     uint64_t n = (strlen(json) + 7) / 8 * 8;
@@ -298,10 +292,10 @@ static GArray *cut_shards(const SafeWriter *writer, int64_t shard_bytes)
     return cuts;
 }
 
-static bool write_index(Json *weight_map, int64_t total_bytes, const char *folder, GError **error)
+static bool write_index(json_t *weight_map, int64_t total_bytes, const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "model.safetensors.index.json", NULL);
-    g_autoptr(Json) root =
+    json_auto_t *root =
         json_pack("{s:{s:I}, s:O}", "metadata", "total_size", (json_int_t)total_bytes, "weight_map", weight_map);
     char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
     g_autofree char *text = g_strconcat(json, "\n", NULL);
@@ -313,7 +307,7 @@ bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int
 {
     settle_types(writer);
     g_autoptr(GArray) cuts = cut_shards(writer, shard_bytes);
-    g_autoptr(Json) weight_map = json_object();
+    json_auto_t *weight_map = json_object();
     guint n = cuts->len - 1;
     int64_t total_bytes = 0;
     bool ok = true;

@@ -1,10 +1,77 @@
 #include "format/tensor_file.h"
 
 #include "base/check.h"
-#include "format/safetensors_dtype.h"
+#include "base/file.h"
+#include "base/float16.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* ---- element types ---- */
+
+static void copy_f32(float *out, const char *from, int64_t n)
+{
+    memcpy(out, from, (size_t)n * sizeof(float));
+}
+
+#define TO_F32(name, type, convert)                                                                                    \
+    static void name(float *out, const char *from, int64_t n)                                                          \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            type value;                                                                                                \
+            memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);                                            \
+            out[i] = convert(value);                                                                                   \
+        }                                                                                                              \
+    }
+TO_F32(widen_bf16, uint16_t, bf16_to_f32)
+TO_F32(widen_f16, uint16_t, f16_to_f32)
+TO_F32(narrow_f64, double, (float))
+
+#define ROUND(name, convert)                                                                                           \
+    static void name(void *out, const float *from, int64_t n)                                                          \
+    {                                                                                                                  \
+        uint16_t *to = out;                                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = convert(from[i]);                                                                                  \
+    }
+ROUND(round_bf16, bf16_from_f32)
+ROUND(round_f16, f16_from_f32)
+
+static const FileDType dtypes[] = {
+    { "BOOL", 8, NULL, NULL },
+    { "F4", 4, NULL, NULL },
+    { "F6_E2M3", 6, NULL, NULL },
+    { "F6_E3M2", 6, NULL, NULL },
+    { "U8", 8, NULL, NULL },
+    { "I8", 8, NULL, NULL },
+    { "F8_E5M2", 8, NULL, NULL },
+    { "F8_E4M3", 8, NULL, NULL },
+    { "F8_E8M0", 8, NULL, NULL },
+    { "F8_E4M3FNUZ", 8, NULL, NULL },
+    { "F8_E5M2FNUZ", 8, NULL, NULL },
+    { "I16", 16, NULL, NULL },
+    { "U16", 16, NULL, NULL },
+    { "F16", 16, widen_f16, round_f16 },
+    { "BF16", 16, widen_bf16, round_bf16 },
+    { "I32", 32, NULL, NULL },
+    { "U32", 32, NULL, NULL },
+    { "F32", 32, copy_f32, NULL },
+    { "C64", 64, NULL, NULL },
+    { "F64", 64, narrow_f64, NULL },
+    { "I64", 64, NULL, NULL },
+    { "U64", 64, NULL, NULL },
+};
+
+const FileDType *file_dtype(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(dtypes); i++)
+        if (strcmp(dtypes[i].name, name) == 0)
+            return &dtypes[i];
+    return NULL;
+}
+
+/* ---- tensors ---- */
 
 struct TensorFile {
     GPtrArray *memory;    /* GBytes: mapped files and copies */
@@ -79,7 +146,7 @@ const char *tensor_file_metadata(const TensorFile *file, const char *key)
 
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error)
 {
-    const SafeDType *dtype = safetensors_dtype(tensor->dtype);
+    const FileDType *dtype = file_dtype(tensor->dtype);
     CHECK(dtype != NULL, "dtype %s", tensor->dtype);
     if (dtype->to_f32 == NULL)
         return fail_user(error, "tensor %s has dtype %s; F32, F16, BF16 and F64 can be read", tensor->name,
@@ -97,4 +164,24 @@ void file_tensor_leave(const FileTensor *tensor)
     const uintptr_t first = (at + page - 1) / page * page, end = (at + tensor->bytes) / page * page;
     if (tensor->mapped && end > first)
         madvise((char *)(uintptr_t)tensor->data + (first - at), end - first, MADV_DONTNEED);
+}
+
+/* ---- reading a file ---- */
+
+bool shard_holds(const Shard *shard, const char *tensor)
+{
+    return shard->weight_map == NULL ||
+           g_strcmp0(json_string_value(json_object_get(shard->weight_map, tensor)), shard->name) == 0;
+}
+
+bool tensor_file_read(TensorFile *file, const char *path, const Shard *shard, TensorReader read, GError **error)
+{
+    g_autoptr(GMappedFile) map = io_map_file(path, error);
+    return map && (read(file, map, shard, error) || fail_context(error, "%s", path));
+}
+
+TensorFile *tensor_file_open(const char *path, TensorReader read, GError **error)
+{
+    g_autoptr(TensorFile) file = tensor_file_new();
+    return tensor_file_read(file, path, &(Shard){ 0 }, read, error) ? g_steal_pointer(&file) : NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,7 +36,24 @@ bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, fl
  * as memory of this process. If the tensor is read again, so is the file. */
 void file_tensor_leave(const FileTensor *tensor);
 
-/* The following functions are for the readers of the formats. */
+/* ---- for the readers of the formats ---- */
+
+/* An element type of safetensors. */
+typedef struct FileDType {
+    const char *name; /* "F32" */
+    int bits;         /* size of an element */
+    /* Converts n elements, which may have any alignment, to f32. NULL means that loam does not compute with this
+     * type. */
+    void (*to_f32)(float *out, const char *from, int64_t n);
+    /* Converts n f32 numbers to this type, rounded to nearest, ties to even. NULL means that loam does not write this
+     * type. */
+    void (*from_f32)(void *out, const float *from, int64_t n);
+} FileDType;
+
+/* The entry of the type "F32", "BF16", …; NULL if there is no such type. The entries form a table ordered by ascending
+ * alignment; safetensors_write.c writes the tensors of later entries first, as Hugging Face's writer does. */
+const FileDType *file_dtype(const char *name);
+
 TensorFile *tensor_file_new(void);
 /* Makes `file` keep `memory`, which its tensors point to, until it is closed. Takes over the caller's reference. */
 void tensor_file_own(TensorFile *file, GBytes *memory);
@@ -43,3 +61,16 @@ void tensor_file_own(TensorFile *file, GBytes *memory);
  * name. */
 bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
 void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);
+
+/* One file of a folder with shards (weights.h). Both fields are NULL if the folder has no index. */
+typedef struct Shard {
+    const json_t *weight_map; /* JSON object: name of a tensor -> name of the file that holds it */
+    const char *name;         /* name of this file */
+} Shard;
+/* Whether, by the index, this file holds the tensor; always true without an index. */
+bool shard_holds(const Shard *shard, const char *tensor);
+/* A format: reads a mapped file and appends to `file` those of its tensors for which shard_holds is true. */
+typedef bool (*TensorReader)(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error);
+/* Maps the file `path` and reads it. */
+bool tensor_file_read(TensorFile *file, const char *path, const Shard *shard, TensorReader read, GError **error);
+TensorFile *tensor_file_open(const char *path, TensorReader read, GError **error); /* a new TensorFile of this file */

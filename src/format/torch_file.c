@@ -1,7 +1,6 @@
 #include "format/torch_file.h"
 
 #include "base/file.h"
-#include "format/safetensors_dtype.h"
 #include "format/torch_storage.h"
 
 #include <string.h>
@@ -156,7 +155,7 @@ static bool add_tensor(Walk *walk, const PickleValue *arguments, GError **error)
     tensor.dtype = storage.dtype ? storage.dtype : torch_dtype(dtype);
     if (tensor.dtype == NULL)
         return true;
-    layout.size = (size_t)safetensors_dtype(tensor.dtype)->bits / 8;
+    layout.size = (size_t)file_dtype(tensor.dtype)->bits / 8;
     if (__builtin_add_overflow(storage.first, first->integer, &layout.first))
         layout.first = -1;
     if (!measure_strides(&layout, &tensor, g_bytes_get_size(storage.memory), error) ||
@@ -264,7 +263,7 @@ static bool visit(Walk *walk, const PickleValue *value, GError **error)
     return ok;
 }
 
-static bool read_torch_map(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+bool torch_read(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(map);
     g_autoptr(TorchStorages) storages = torch_storages_open(bytes, error);
@@ -282,20 +281,9 @@ static bool read_torch_map(TensorFile *file, GMappedFile *map, const Shard *shar
     return done;
 }
 
-bool torch_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
-{
-    GMappedFile *map = io_map_file(path, error);
-    if (map == NULL)
-        return false;
-    bool done = read_torch_map(file, map, shard, error) || fail_context(error, "%s", path);
-    g_mapped_file_unref(map);
-    return done;
-}
-
 TensorFile *torch_open(const char *path, GError **error)
 {
-    g_autoptr(TensorFile) file = tensor_file_new();
-    return torch_read(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+    return tensor_file_open(path, torch_read, error);
 }
 
 /* The older form starts with a pickle of one number, which protocol 4 and newer put into a frame of 13 bytes. None of

@@ -1,6 +1,6 @@
 #include "format/torch_storage.h"
 
-#include "format/safetensors_dtype.h"
+#include "format/tensor_file.h"
 
 #include <string.h>
 #include <zip.h>
@@ -63,7 +63,7 @@ void torch_storages_free(TorchStorages *storages)
 
 const PickleValue *torch_storages_root(const TorchStorages *storages)
 {
-    return pickle_root(storages->pickle);
+    return storages->pickle->root;
 }
 
 /* ("storage", class, key, device, elements[, view]); view: (key, first element, elements). */
@@ -102,14 +102,14 @@ static bool check_preamble(TorchStorages *storages, size_t *at, GError **error)
     g_autoptr(Pickle) number = NULL, version = NULL, system = NULL;
     if (!read_next(storages, at, &number, error))
         return false;
-    const PickleValue *root = pickle_root(number);
+    const PickleValue *root = number->root;
     if (root->type != PICKLE_BYTES || root->bytes != sizeof magic - 1 || memcmp(root->text, magic, root->bytes) != 0)
         return fail_user(error, "a pickle, but none that torch.save wrote");
     if (!read_next(storages, at, &version, error) || !read_next(storages, at, &system, error))
         return false;
-    if (pickle_root(version)->type != PICKLE_INT || pickle_root(version)->integer != VERSION)
+    if (version->root->type != PICKLE_INT || version->root->integer != VERSION)
         return fail_user(error, "its version is not %d", VERSION);
-    const PickleValue *little = pickle_find(pickle_root(system), "little_endian");
+    const PickleValue *little = pickle_find(system->root, "little_endian");
     return (little && little->type == PICKLE_BOOL && little->integer) ||
            fail_user(error, "it was not written on a little-endian machine");
 }
@@ -118,15 +118,15 @@ static bool check_preamble(TorchStorages *storages, size_t *at, GError **error)
 static GHashTable *element_sizes(const Pickle *pickle, GError **error)
 {
     g_autoptr(GHashTable) sizes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < pickle_count(pickle); i++) {
+    for (guint i = 0; i < pickle->values->len; i++) {
         StorageId id;
-        const PickleValue *value = pickle_value(pickle, i);
+        const PickleValue *value = pickle->values->pdata[i];
         if (value->type != PICKLE_PERSISTENT)
             continue;
         if (!read_id(value, &id, error))
             return NULL;
         const char *dtype = torch_dtype(id.class);
-        int size = dtype ? safetensors_dtype(dtype)->bits / 8 : pickle_is(id.class, PICKLE_NAME, UNTYPED);
+        int size = dtype ? file_dtype(dtype)->bits / 8 : pickle_is(id.class, PICKLE_NAME, UNTYPED);
         g_hash_table_replace(sizes, g_strndup(id.key->text, id.key->bytes), GINT_TO_POINTER(size));
     }
     return g_steal_pointer(&sizes);
@@ -156,8 +156,8 @@ static bool read_storages(TorchStorages *storages, size_t at, GError **error)
     g_autoptr(GHashTable) sizes = element_sizes(storages->pickle, error);
     if (sizes == NULL || !read_next(storages, &at, &keys, error))
         return false;
-    for (guint i = 0; i < pickle_items(pickle_root(keys)); i++) {
-        const PickleValue *item = pickle_item(pickle_root(keys), i);
+    for (guint i = 0; i < pickle_items(keys->root); i++) {
+        const PickleValue *item = pickle_item(keys->root, i);
         if (item->type != PICKLE_TEXT)
             return fail_user(error, "the key of a storage is not a text");
         g_autofree char *key = g_strndup(item->text, item->bytes);

@@ -1,4 +1,6 @@
-/* weights.h: opens the weights of a model, in the format of safetensors or of torch.save. */
+/* weights.h: opens the weights of a model, in the format of safetensors or of torch.save, from one file or from several
+ * (shards). A folder with shards has an index, such as model.safetensors.index.json, which says which file holds which
+ * tensor. */
 #pragma once
 
 #include "format/tensor_file.h"

@@ -26,7 +26,7 @@ static Pickle *read_bytes(const char *bytes, size_t n, GError **error)
 
 static void expect_containers(const Pickle *pickle)
 {
-    const PickleValue *root = pickle_root(pickle), *list = pickle_find(root, "a"), *tuple = pickle_find(root, "b");
+    const PickleValue *root = pickle->root, *list = pickle_find(root, "a"), *tuple = pickle_find(root, "b");
     g_assert_true(root->type == PICKLE_DICT && list->type == PICKLE_LIST && tuple->type == PICKLE_TUPLE);
     g_assert_cmpuint(pickle_items(list), ==, 5);
     g_assert_cmpint(pickle_item(list, 0)->integer, ==, 1);
@@ -56,7 +56,7 @@ static void a_call_is_a_placeholder(void)
                                     "cos\nsystem\nX\x04\x00\x00\x00true\x85R}b.",
                                     &error);
     g_assert_no_error(error);
-    const PickleValue *root = pickle_root(pickle);
+    const PickleValue *root = pickle->root;
     g_assert_true(root->type == PICKLE_OBJECT && pickle_is(root->callable, PICKLE_NAME, "os.system"));
     g_assert_true(pickle_is(pickle_item(root->arguments, 0), PICKLE_TEXT, "true"));
     g_assert_true(root->state->type == PICKLE_DICT);
@@ -77,10 +77,10 @@ static void whole_numbers_have_any_length(void)
         g_autoptr(GError) error = NULL;
         g_autoptr(Pickle) pickle = read_bytes(cases[i].bytes, cases[i].n, &error);
         g_assert_no_error(error);
-        g_assert_cmpint(pickle_root(pickle)->integer, ==, cases[i].value);
+        g_assert_cmpint(pickle->root->integer, ==, cases[i].value);
     }
     g_autoptr(Pickle) large = READ("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01.", NULL);
-    g_assert_true(pickle_root(large)->type == PICKLE_BYTES && pickle_root(large)->bytes == 9);
+    g_assert_true(large->root->type == PICKLE_BYTES && large->root->bytes == 9);
 }
 
 /* [] that holds itself; the same list as two items of a tuple. */
@@ -92,15 +92,15 @@ static void values_may_be_shared_and_hold_themselves(void)
                                    &error),
                       shared = READ("]q\x00h\x00\x86.", &error);
     g_assert_no_error(error);
-    g_assert_true(pickle_item(pickle_root(cycle), 0) == pickle_root(cycle));
-    g_assert_true(pickle_item(pickle_root(shared), 0) == pickle_item(pickle_root(shared), 1));
+    g_assert_true(pickle_item(cycle->root, 0) == cycle->root);
+    g_assert_true(pickle_item(shared->root, 0) == pickle_item(shared->root, 1));
 }
 
 static void another_pickle_may_follow(void)
 {
     size_t used;
     g_autoptr(Pickle) pickle = pickle_read("K\x07.K\x08.", 6, &used, NULL);
-    g_assert_cmpint(pickle_root(pickle)->integer, ==, 7);
+    g_assert_cmpint(pickle->root->integer, ==, 7);
     g_assert_cmpuint(used, ==, 3);
 }
 

@@ -1,7 +1,6 @@
 #include "base/file.h"
 #include "format/bytes.h"
 #include "format/safetensors.h"
-#include "format/safetensors_dtype.h"
 #include "format/weights.h"
 #include "golden.h"
 
@@ -380,7 +379,7 @@ static void every_half_survives(void)
 {
     static const char *const names[] = { "BF16", "F16" };
     for (size_t t = 0; t < G_N_ELEMENTS(names); t++) {
-        const SafeDType *dtype = safetensors_dtype(names[t]);
+        const FileDType *dtype = file_dtype(names[t]);
         for (uint32_t bits = 0; bits < 1 << 16; bits++) {
             uint16_t half = (uint16_t)bits, again;
             float value;

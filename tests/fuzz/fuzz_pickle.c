@@ -24,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autofree char *copy = g_memdup2(data, bytes); /* so that a byte beyond it is found */
     g_autoptr(Pickle) pickle = pickle_read(bytes ? copy : "", bytes, &used, &error);
     CHECK((pickle == NULL) == (error != NULL) && used <= bytes, "an error or a pickle, not both");
-    for (guint i = 0; pickle && i < pickle_count(pickle); i++)
-        check_value(pickle_value(pickle, i));
-    CHECK(pickle == NULL || pickle_root(pickle), "a root");
+    for (guint i = 0; pickle && i < pickle->values->len; i++)
+        check_value(pickle->values->pdata[i]);
+    CHECK(pickle == NULL || pickle->root, "a root");
     return 0;
 }
