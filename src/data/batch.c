@@ -40,7 +40,7 @@ static void clear(void *values, int32_t n, size_t size)
         memset(values, 0, (size_t)n * size);
 }
 
-void stream_clear(TokenStream *stream)
+static void stream_clear(TokenStream *stream)
 {
     clear(stream->ids, stream->n_tokens, sizeof *stream->ids);
     clear(stream->dropout_position, stream->n_tokens, sizeof *stream->dropout_position);

@@ -78,8 +78,7 @@ const TokenStream *batch_loss_stream(const Batch *batch);
 /* Allocates the arrays of an empty stream with capacity for max_tokens tokens in max_seq sequences of up to max_len
  * tokens each. */
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len);
-void stream_clear(TokenStream *stream); /* makes the stream empty; it keeps its capacity */
-void stream_free(TokenStream *stream);  /* frees the arrays of the stream */
+void stream_free(TokenStream *stream); /* frees the arrays of the stream */
 /* Appends a sequence of n tokens of a sample. Its position ids count from 0, its dropout positions from
  * first_dropout_position; its ids and token types are 0 until the caller sets them. Returns the index of its first
  * token. */

@@ -59,7 +59,7 @@ static char *dataset_path(const char *path, const char *language, bool valid)
     return g_strdup_printf("%.*s_%s%s", (int)stem, path, language, valid ? "-valid" : "");
 }
 
-char *language_weights_train(const char *path, GError **error)
+char *language_weights_list(const char *path, bool valid, GError **error)
 {
     json_t *root = read_weights(path, error), *weight;
     const char *language;
@@ -68,28 +68,14 @@ char *language_weights_train(const char *path, GError **error)
     GString *list = g_string_new(NULL);
     json_object_foreach(root, language, weight)
     {
-        g_autofree char *dataset = dataset_path(path, language, false),
+        g_autofree char *dataset = dataset_path(path, language, valid), *index = g_strconcat(dataset, ".idx", NULL),
                         *number = text_number(json_number_value(weight));
-        g_string_append_printf(list, "%s%s", list->len ? "," : "", dataset);
-        if (json_object_size(root) > 1)
-            g_string_append_printf(list, ":%s", number);
-    }
-    json_decref(root);
-    return g_string_free(list, false);
-}
-
-char *language_weights_valid(const char *path, GError **error)
-{
-    json_t *root = read_weights(path, error), *weight;
-    const char *language;
-    if (!root)
-        return NULL;
-    GString *list = g_string_new(NULL);
-    json_object_foreach(root, language, weight)
-    {
-        g_autofree char *dataset = dataset_path(path, language, true), *index = g_strconcat(dataset, ".idx", NULL);
-        if (g_file_test(index, G_FILE_TEST_EXISTS))
-            g_string_append_printf(list, "%svalid_%s:%s", list->len ? "," : "", language, dataset);
+        const char *comma = list->len ? "," : "";
+        const bool several = json_object_size(root) > 1;
+        if (valid && g_file_test(index, G_FILE_TEST_EXISTS))
+            g_string_append_printf(list, "%svalid_%s:%s", comma, language, dataset);
+        else if (!valid)
+            g_string_append_printf(list, "%s%s%s%s", comma, dataset, several ? ":" : "", several ? number : "");
     }
     json_decref(root);
     if (list->len > 0)

@@ -8,8 +8,6 @@
 
 /* Whether the value of data.train or data.valid is the path of a file of weights of languages: it ends in ".json". */
 bool language_weights_is(const char *option);
-/* Converts a file of weights to a list for data.train: "PATH:WEIGHT,PATH:WEIGHT". Free with g_free. */
-char *language_weights_train(const char *path, GError **error);
-/* Converts a file of weights to a list for data.valid, with those held-out sets that exist: "python:PATH,text:PATH".
- * Free with g_free. */
-char *language_weights_valid(const char *path, GError **error);
+/* Converts a file of weights to a list for data.train: "PATH:WEIGHT,PATH:WEIGHT"; or, with `valid`, for data.valid,
+ * with those held-out sets that exist: "python:PATH,text:PATH". Free with g_free. */
+char *language_weights_list(const char *path, bool valid, GError **error);

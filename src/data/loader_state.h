@@ -45,8 +45,6 @@ typedef struct Loader {
     Example example;
 } Loader;
 
-/* For labelled data: the number of tokens in the texts of an epoch, without their encoded labels. */
-int64_t loader_labelled_tokens(const Loader *loader);
 /* The random decisions of the objective (Objective.choose) about sample number `sample` of an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);
 /* Seed of the order of packed sequences: one constant for all held-out data, otherwise loader->seed. */

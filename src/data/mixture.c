@@ -95,7 +95,7 @@ static void start_mixture(Mixture *mixture)
 Mixture *mixture_parse(const char *text, GError **error)
 {
     Mixture *mixture = g_new0(Mixture, 1);
-    g_autofree char *list = language_weights_is(text) ? language_weights_train(text, error) : g_strdup(text);
+    g_autofree char *list = language_weights_is(text) ? language_weights_list(text, false, error) : g_strdup(text);
     if (!list) {
         mixture_free(mixture);
         return NULL;

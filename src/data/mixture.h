@@ -42,7 +42,7 @@ typedef struct Mixture {
 } Mixture;
 
 /* Parses a list of datasets: "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", like Megatron's --data-path; or the path
- * of a JSON file of weights, which language_weights_train converts to the form with weights. Free with mixture_free. */
+ * of a JSON file of weights, which language_weights_list converts to the form with weights. Free with mixture_free. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
 /* Fails if the list has weights and the rule has a temperature or a cap, which are for lists without weights. */

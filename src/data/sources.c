@@ -76,22 +76,14 @@ char *sources_resolve_path(const char *path)
     return g_utf8_validate(whole, -1, NULL) ? g_steal_pointer(&whole) : g_strdup(path);
 }
 
-static char *resolve_item(const char *prefix)
-{
-    g_autofree char *whole = sources_resolve_path(prefix);
-    return strchr(whole, ',') ? g_strdup(prefix) : g_steal_pointer(&whole);
-}
-
 char *sources_resolve(const char *list, bool named)
 {
     g_auto(GStrv) items = text_list(list);
     for (char **item = items; *item; item++) {
         size_t n = named ? sources_valid_name(*item) : 0;
         n += n > 0; /* includes the colon */
-        g_autofree char *path = (*item)[n] ? resolve_item(*item + n) : g_strdup("");
-        char *whole = g_strdup_printf("%.*s%s", (int)n, *item, path);
-        g_free(*item);
-        *item = whole;
+        g_autofree char *given = *item, *path = given[n] ? sources_resolve_path(given + n) : g_strdup("");
+        *item = g_strdup_printf("%.*s%s", (int)n, given, strchr(path, ',') ? given + n : path);
     }
     return text_list_join((const char *const *)items);
 }

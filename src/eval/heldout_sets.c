@@ -56,8 +56,8 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
     g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(set_free);
     if (*config->valid == '\0')
         return add_split(sets, config, tok, seed, error) ? g_steal_pointer(&sets) : NULL;
-    g_autofree char *list =
-        language_weights_is(config->valid) ? language_weights_valid(config->valid, error) : g_strdup(config->valid);
+    g_autofree char *list = language_weights_is(config->valid) ? language_weights_list(config->valid, true, error)
+                                                               : g_strdup(config->valid);
     if (!list)
         return NULL;
     g_auto(GStrv) items = text_list(list);

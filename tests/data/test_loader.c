@@ -67,7 +67,7 @@ static void append_text(const Loader *loader, const Batch *batch, int32_t i, GAr
                               .targets = batch->targets + dec->cu[i],
                               .n_inputs = enc->cu[i + 1] - enc->cu[i],
                               .n_targets = dec->cu[i + 1] - dec->cu[i] };
-    int64_t n = span_corruption_splice(loader_objective(loader), &example, out);
+    int64_t n = span_corruption_splice(loader_objective(loader), &example, out, NULL);
     g_assert_cmpint(n, >, 0);
     g_array_append_vals(ids, out, (guint)n);
 }

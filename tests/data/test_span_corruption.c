@@ -196,7 +196,7 @@ static void check_splice(ObjectiveConfig config, uint64_t sample)
 
     g_assert_cmpint(example.n_inputs, <=, config.input_length);
     g_assert_cmpint(example.n_targets, <=, config.target_length);
-    int64_t n_spliced = span_corruption_splice(&config, &example, spliced);
+    int64_t n_spliced = span_corruption_splice(&config, &example, spliced, NULL);
     g_assert_cmpint(n_spliced, ==, n);
     assert_same(spliced, tokens, (size_t)n * 4);
 }
@@ -232,7 +232,7 @@ static void splice_refuses_what_does_not_fit_together(void)
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         example.targets = bad[i].targets;
         example.n_targets = bad[i].n;
-        g_assert_cmpint(span_corruption_splice(&config, &example, out), ==, -1);
+        g_assert_cmpint(span_corruption_splice(&config, &example, out, NULL), ==, -1);
     }
 }
 

@@ -77,7 +77,7 @@ static void make(const ObjectiveConfig *config, const Text *text, uint64_t sampl
     subtree_corruption_objective.apply(config, &choice, &rng, text, example);
     g_assert_cmpint(example->n_inputs, <=, choice.n_inputs);
     g_assert_cmpint(example->n_targets, <=, choice.n_targets);
-    g_assert_cmpint(span_corruption_splice(config, example, back), ==, text->n);
+    g_assert_cmpint(span_corruption_splice(config, example, back, NULL), ==, text->n);
     assert_same(back, text->tokens, (size_t)text->n * sizeof *back);
 }
 

@@ -75,7 +75,7 @@ static void check_example(Fuzzed *own, const int32_t *tokens, int32_t n, const T
     subtree_corruption_objective.apply(&own->config, &choice, &rng, &text, &own->example);
     CHECK(own->example.n_inputs <= choice.n_inputs && own->example.n_targets <= choice.n_targets,
           "longer than promised");
-    CHECK(span_corruption_splice(&own->config, &own->example, back) == n, "another length");
+    CHECK(span_corruption_splice(&own->config, &own->example, back, NULL) == n, "another length");
     CHECK(memcmp(back, tokens, (size_t)n * sizeof *back) == 0, "another text");
 }
 

@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autofree char *path = g_build_filename(fuzz_folder(), "x_weights.json", NULL);
     fuzz_put("x_weights.json", data, bytes);
     CHECK(language_weights_is(path), "%s", path);
-    g_autofree char *list = language_weights_train(path, &error);
+    g_autofree char *list = language_weights_list(path, false, &error);
     CHECK((list == NULL) == (error != NULL), "an error or a list, not both");
     CHECK(list || strstr(error->message, path), "%s", error->message);
-    g_autofree char *valid = language_weights_valid(path, NULL);
+    g_autofree char *valid = language_weights_list(path, true, NULL);
     CHECK(valid == NULL, "a held-out set that is not there");
     Mixture *mixture = mixture_parse(path, NULL);
     for (int k = 0; mixture && k < mixture->n; k++)

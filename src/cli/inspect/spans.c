@@ -46,7 +46,7 @@ static bool print_runs(const int32_t *tokens, const int32_t *spans, int64_t n, c
 bool print_spans(const ObjectiveConfig *config, const Example *example, const Tokenizer *tok, GError **error)
 {
     g_autofree int32_t *tokens = g_new(int32_t, config->raw_length), *spans = g_new(int32_t, config->raw_length);
-    int64_t n = span_corruption_splice_spans(config, example, tokens, spans);
+    int64_t n = span_corruption_splice(config, example, tokens, spans);
     if (n < 0)
         return true;
     g_autofree char *text = tokenizer_decode(tok, tokens, n, error);

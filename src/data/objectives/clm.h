@@ -10,5 +10,3 @@ typedef struct ClmSettings {
     bool reset_position;  /* position ids start again at 0 with every document */
     bool mask_eod;        /* no loss where the input token is the EOS that ends a document */
 } ClmSettings;
-
-extern const Objective clm_objective, full_lm_objective;

@@ -1,6 +1,5 @@
-#include "data/objectives/iid_denoising.h"
-
-#include "base/check.h"
+/* iid_denoising.c: denoising with independent masking: every token is masked independently with probability
+ * noise_density; each run of consecutive masked tokens is replaced by one sentinel, as in span corruption. */
 #include "data/objectives/span_corruption.h"
 
 #include <inttypes.h>

@@ -23,5 +23,3 @@ void labelled_append(GArray *encoded, uint32_t number);
 /* Adds to `counts` (number of classes) how often each class occurs in the encoded labels of one document of
  * LABELS_SEQUENCE or LABELS_TOKENS. */
 void labelled_count(LabelKind kind, const int32_t *encoded, int64_t n_encoded, int64_t *counts);
-
-extern const Objective labels_objective;

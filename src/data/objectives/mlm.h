@@ -18,8 +18,6 @@ typedef struct MlmSettings {
                           proportional to 1/n */
 } MlmSettings;
 
-extern const Objective mlm_objective;
-
 /* The settings of the objective mlm in config->own. */
 const MlmSettings *mlm_settings(const ObjectiveConfig *config);
 /* Starts an example: inputs and targets both become [CLS] a [SEP] b [SEP], or [CLS] a [SEP] without sentence pairs. All

@@ -66,3 +66,26 @@ void example_begin(Example *example, int64_t n)
         example->starts_sequence[i] = i == 0;
     }
 }
+
+void example_divide(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
+                    Example *out)
+{
+    int64_t n_input = choice->n_inputs - 1, n_target = choice->n_targets - 1;
+    memcpy(out->inputs, texts->tokens, (size_t)n_input * sizeof *texts->tokens);
+    memcpy(out->targets, texts->tokens + n_input, (size_t)n_target * sizeof *texts->tokens);
+    out->inputs[n_input] = out->targets[n_target] = config->eos;
+    out->n_inputs = choice->n_inputs;
+    out->n_targets = choice->n_targets;
+}
+
+void example_continue(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
+                      Example *out)
+{
+    int64_t n = texts->n;
+    example_begin(out, n);
+    for (int64_t i = 0; i < n; i++) {
+        out->inputs[i] = texts->tokens[i];
+        out->targets[i] = i + 1 < n ? texts->tokens[i + 1] : config->eos;
+        out->weights[i] = i + 1 < choice->n_first ? 0 : 1;
+    }
+}

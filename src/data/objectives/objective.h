@@ -1,6 +1,6 @@
 /* objective.h: a training objective turns text into training examples. Its functions are pure: equal arguments give
- * equal examples. An objective is a constant in a file of its own (such as clm_objective in clm.c) and an entry of the
- * list in objectives.c. */
+ * equal examples. An objective is a row of OBJECTIVES and a constant in a file of its own: that of X(clm) is
+ * clm_objective, in clm.c. */
 #pragma once
 
 #include "base/options/options.h"
@@ -85,7 +85,7 @@ typedef struct Choice {
     Philox rng;      /* random numbers of this sample, the same in every epoch */
     Philox pair_rng; /* random numbers shared by samples 2i and 2i + 1, so that one can be longer when the other is
                         shorter */
-    int64_t n_first; /* with Objective.pairs: number of tokens of the document's first sequence, the input */
+    int64_t n_first; /* number of tokens of the input: with Objective.pairs, of the document's first sequence */
     int64_t n_inputs, n_targets; /* largest number of tokens that the example's inputs and targets may have */
     int64_t other_tokens; /* number of tokens that are requested from another document as a second chunk; 0 means no
                              second chunk */
@@ -149,6 +149,13 @@ typedef struct Objective {
                                               they use this objective */
 } Objective;
 
+#define OBJECTIVES(X)                                                                                                  \
+    X(span_corruption)                                                                                                 \
+    X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq) X(labels)
+#define OBJECTIVE_DECLARE(name) extern const Objective name##_objective;
+OBJECTIVES(OBJECTIVE_DECLARE)
+#undef OBJECTIVE_DECLARE
+
 /* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
  * does not fill this stream. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
@@ -162,3 +169,10 @@ void example_clear(Example *example);
 /* Starts an example of one stream with n inputs and n targets: every token has weight 1 and token type 0; position ids
  * are 0, 1, 2, …; all tokens form one attention segment; there is no prefix and no label. */
 void example_begin(Example *example, int64_t n);
+/* Objective.apply for both streams: the inputs are the first choice->n_inputs - 1 tokens of the text and EOS, the
+ * targets the next choice->n_targets - 1 and EOS. */
+void example_divide(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out);
+/* Objective.apply for a decoder-only model: each token of the text predicts the next one, the last one EOS; those that
+ * predict a token of the input (choice->n_first tokens) have no loss. */
+void example_continue(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
+                      Example *out);

@@ -1,14 +1,5 @@
 #include "data/objectives/objectives.h"
 
-#include "data/objectives/iid_denoising.h"
-#include "data/objectives/prefix_lm.h"
-#include "data/objectives/seq2seq.h"
-#include "data/objectives/ul2.h"
-
-#define OBJECTIVES(X)                                                                                                  \
-    X(span_corruption)                                                                                                 \
-    X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq) X(labels)
-
 #define NAME(name)    #name,
 #define POINTER(name) &name##_objective,
 const char *const objective_names[] = { OBJECTIVES(NAME) NULL };

@@ -5,7 +5,6 @@
 #include "data/objectives/clm.h"
 #include "data/objectives/labelled.h"
 #include "data/objectives/mlm.h"
-#include "data/objectives/seq2seq.h"
 #include "data/objectives/span_corruption.h"
 #include "data/objectives/subtree_corruption.h"
 

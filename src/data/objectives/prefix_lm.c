@@ -1,9 +1,11 @@
-#include "data/objectives/prefix_lm.h"
-
+/* prefix_lm.c: prefix language modelling: a chunk of a document is divided at a random token. With an encoder (T5's
+ * prefix LM), the inputs are the tokens before that token, and the targets are the remaining tokens. In a decoder-only
+ * model inputs and targets form one sequence: the inputs (the prefix) attend to each other in both directions, and the
+ * last token of the prefix predicts the first target. */
 #include "base/check.h"
+#include "data/objectives/objective.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static bool plan_prefix(ObjectiveConfig *config, GError **error)
 {
@@ -22,21 +24,14 @@ static bool plan_prefix(ObjectiveConfig *config, GError **error)
                      config->raw_length);
 }
 
-static int64_t cut_of(const Choice *choice)
-{
-    return *(const int64_t *)(const void *)&choice->own;
-}
-
 /* Draws where to cut n tokens, with a token at least on either side. Sample 2i is cut as many tokens from its start as
  * sample 2i + 1 is from its end, so two texts of full length fill both streams of a packed sequence. */
-static int64_t draw_cut(const ObjectiveConfig *config, Choice *choice, int64_t n)
+static int64_t draw_cut(const ObjectiveConfig *config, const Choice *choice, int64_t n)
 {
     Philox rng = choice->pair_rng;
     CHECK(n >= 2 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     int64_t cut = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
-    cut = choice->sample % 2 == 0 ? cut : n - cut;
-    choice->own = objective_own(&cut, sizeof cut);
-    return cut;
+    return choice->sample % 2 == 0 ? cut : n - cut;
 }
 
 /* Targets that are too long lose their end. */
@@ -45,17 +40,6 @@ static void choose_prefix(const ObjectiveConfig *config, int64_t n, Choice *choi
     int64_t cut = draw_cut(config, choice, n);
     choice->n_inputs = cut + 1;
     choice->n_targets = MIN(n - cut + 1, config->target_length);
-}
-
-static void apply_prefix(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                         const Text *texts, Example *out)
-{
-    int64_t cut = cut_of(choice), kept = choice->n_targets - 1;
-    memcpy(out->inputs, texts->tokens, (size_t)cut * sizeof *texts->tokens);
-    memcpy(out->targets, texts->tokens + cut, (size_t)kept * sizeof *texts->tokens);
-    out->inputs[cut] = out->targets[kept] = config->eos;
-    out->n_inputs = choice->n_inputs;
-    out->n_targets = choice->n_targets;
 }
 
 /* ---- decoder-only models ---- */
@@ -77,21 +61,15 @@ static bool plan_alone(ObjectiveConfig *config, GError **error)
 
 static void choose_alone(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    draw_cut(config, choice, n);
+    choice->n_first = draw_cut(config, choice, n);
     choice->n_targets = n;
 }
 
-static void apply_alone(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                        const Text *texts, Example *out)
+static void apply_alone(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
+                        Example *out)
 {
-    int64_t cut = cut_of(choice), n = texts->n;
-    example_begin(out, n);
-    out->prefix_length = (int32_t)cut;
-    for (int64_t i = 0; i < n; i++) {
-        out->inputs[i] = texts->tokens[i];
-        out->targets[i] = i + 1 < n ? texts->tokens[i + 1] : config->eos;
-        out->weights[i] = i + 1 < cut ? 0 : 1;
-    }
+    example_continue(config, choice, rng, texts, out);
+    out->prefix_length = (int32_t)choice->n_first;
 }
 
 /* About half of the tokens of a text come before the cut and have no target. */
@@ -110,5 +88,5 @@ const Objective prefix_lm_objective = { .name = "prefix_lm",
                                         .min_length = 2,
                                         .plan = plan_prefix,
                                         .choose = choose_prefix,
-                                        .apply = apply_prefix,
+                                        .apply = example_divide,
                                         .decoder_alone = &prefix_lm_alone };

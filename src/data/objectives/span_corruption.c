@@ -201,15 +201,8 @@ static int32_t find_starts(const ObjectiveConfig *config, const int32_t *targets
     return named;
 }
 
-int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out)
-{
-    g_autofree int32_t *spans = g_new(int32_t, config->raw_length);
-    return span_corruption_splice_spans(config, example, out, spans);
-}
-
 /* New sentinels of the inputs are 0, 1, 2, … in order; an earlier one may come again. */
-int64_t span_corruption_splice_spans(const ObjectiveConfig *config, const Example *example, int32_t *out,
-                                     int32_t *spans)
+int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out, int32_t *spans)
 {
     const int32_t *inputs = example->inputs, *targets = example->targets;
     int64_t n_inputs = example->n_inputs - 1, n_targets = example->n_targets - 1, n = 0; /* without EOS */
@@ -223,15 +216,16 @@ int64_t span_corruption_splice_spans(const ObjectiveConfig *config, const Exampl
         if (named < 0 || index >= named || index > used || (index < 0 && n == config->raw_length))
             return -1;
         used += index == used;
-        if (index < 0) {
+        if (index < 0 && spans)
             spans[n] = -1;
+        if (index < 0)
             out[n++] = inputs[i];
-        }
         for (int64_t t = index < 0 ? n_targets : starts[index]; t < n_targets && sentinel_index(config, targets[t]) < 0;
              t++) {
             if (n == config->raw_length)
                 return -1;
-            spans[n] = index;
+            if (spans)
+                spans[n] = index;
             out[n++] = targets[t];
         }
     }

@@ -9,8 +9,6 @@ typedef struct SpanCorruptionSettings {
     double mean_span_length; /* average number of tokens in a masked span */
 } SpanCorruptionSettings;
 
-extern const Objective span_corruption_objective;
-
 /* How many of `length` tokens are masked, as in T5's random_spans_noise_mask: length * density, rounded half to even in
  * f32; at least 1 and at most length - 1. */
 int64_t span_corruption_noise(int64_t length, double density);
@@ -24,10 +22,7 @@ void span_corruption_mask(Philox *rng, int64_t length, double density, double me
 void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, const int32_t *tokens, int64_t n,
                            Example *out);
 /* Undoes the masking: sets `out` (raw_length) to the original tokens, without EOS, by putting the targets back into the
- * inputs. A sentinel may occur several times in the inputs. Returns the number of tokens, or -1 if inputs and targets
- * do not fit together. */
-int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out);
-/* As span_corruption_splice, and sets spans (raw_length): for each original token the index of the sentinel that
- * replaced it, counted from 0; -1 for a token that was not masked. */
-int64_t span_corruption_splice_spans(const ObjectiveConfig *config, const Example *example, int32_t *out,
-                                     int32_t *spans);
+ * inputs. A sentinel may occur several times in the inputs. Unless `spans` is NULL, it (raw_length) becomes for each
+ * original token the index of the sentinel that replaced it, counted from 0; -1 for a token that was not masked.
+ * Returns the number of tokens, or -1 if inputs and targets do not fit together. */
+int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out, int32_t *spans);

@@ -13,5 +13,3 @@ typedef struct SubtreeCorruptionSettings {
     bool subtrees; /* true: programs are masked along their syntax trees; false: programs are masked like text without a
                       tree */
 } SubtreeCorruptionSettings;
-
-extern const Objective subtree_corruption_objective;

@@ -1,30 +1,33 @@
-#include "data/objectives/ul2.h"
-
+/* ul2.c: UL2's mixture of denoisers (Tay et al. 2022, table 1): regular (R), sequential (S) and extreme (X) denoising.
+ * The first token of the inputs, a mode token, says which of these three kinds of denoising the sample has. */
 #include "base/check.h"
 #include "data/objectives/span_corruption.h"
 
 #include <inttypes.h>
 #include <math.h>
 
+/* The kinds of denoising (modes). The mode tokens [NLU] (R), [S2S] (S) and [NLG] (X) are the last three sentinels;
+ * masked spans use the other sentinels. */
+enum { UL2_REGULAR, UL2_SEQUENTIAL, UL2_EXTREME, UL2_MODES };
+
+/* One denoiser of the mixture. */
+typedef struct Denoiser {
+    int mode;                /* UL2_REGULAR, UL2_SEQUENTIAL or UL2_EXTREME */
+    double mean_span_length; /* average number of tokens per masked span; 0 means one span at the end of the text */
+    double noise_density;    /* fraction of the tokens that is masked */
+    double weight;           /* fraction of the samples that use this denoiser */
+} Denoiser;
+
 /* R, S and X get a third of the samples each. */
-const Ul2Denoiser ul2_denoisers[UL2_DENOISERS] = {
+#define DENOISERS 7
+static const Denoiser denoisers[DENOISERS] = {
     { UL2_REGULAR, 3, 0.15, 1.0 / 6 },  { UL2_REGULAR, 8, 0.15, 1.0 / 6 }, { UL2_SEQUENTIAL, 0, 0.25, 1.0 / 3 },
     { UL2_EXTREME, 3, 0.5, 1.0 / 12 },  { UL2_EXTREME, 8, 0.5, 1.0 / 12 }, { UL2_EXTREME, 64, 0.15, 1.0 / 12 },
     { UL2_EXTREME, 64, 0.5, 1.0 / 12 },
 };
 
-const Ul2Denoiser *ul2_denoiser(const Choice *choice)
-{
-    return &ul2_denoisers[*(const int64_t *)(const void *)&choice->own];
-}
-
-int32_t ul2_mode_token(const ObjectiveConfig *config, int mode)
-{
-    return objective_sentinel(config, config->n_sentinels + UL2_MODES - 1 - mode);
-}
-
 /* Masked spans of n tokens; spans and kept tokens alternate. */
-static int64_t count_spans(const Ul2Denoiser *denoiser, int64_t n, int64_t noise)
+static int64_t count_spans(const Denoiser *denoiser, int64_t n, int64_t noise)
 {
     if (denoiser->mean_span_length == 0)
         return 1;
@@ -32,7 +35,7 @@ static int64_t count_spans(const Ul2Denoiser *denoiser, int64_t n, int64_t noise
 }
 
 /* Lengths of inputs and targets of n tokens of text, mode token and EOS included. A text of one token is not masked. */
-static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inputs, int64_t *n_targets)
+static void count_tokens(const Denoiser *denoiser, int64_t n, int64_t *n_inputs, int64_t *n_targets)
 {
     int64_t noise = MIN(span_corruption_noise(n, denoiser->noise_density), n - 1);
     int64_t spans = noise > 0 ? count_spans(denoiser, n, noise) : 0;
@@ -44,7 +47,7 @@ static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inpu
 
 /* Packed sequences are filled by design, from groups of four consecutive samples: the first has targets about as long
  * as its inputs, the other three have short targets. The three kinds of groups together hold every denoiser by its
- * weight. groups[g]: indices into ul2_denoisers. The lengths of the texts are chosen so that a group fills its part of
+ * weight. groups[g]: indices into denoisers. The lengths of the texts are chosen so that a group fills its part of
  * both streams. */
 enum { GROUP = 4, GROUPS = 3 };
 static const int groups[GROUPS][GROUP] = { { 3, 1, 5, 2 }, { 4, 0, 0, 2 }, { 6, 1, 2, 2 } };
@@ -63,7 +66,7 @@ static void count_group(int group, int64_t first, int64_t other, int64_t *n_inpu
     *n_inputs = *n_targets = 0;
     for (int i = 0; i < GROUP; i++) {
         int64_t inputs, targets;
-        count_tokens(&ul2_denoisers[groups[group][i]], i == 0 ? first : other, &inputs, &targets);
+        count_tokens(&denoisers[groups[group][i]], i == 0 ? first : other, &inputs, &targets);
         *n_inputs += inputs;
         *n_targets += targets;
     }
@@ -155,8 +158,8 @@ static int64_t find_raw_length(const ObjectiveConfig *config)
 {
     int64_t raw = config->input_length - 2;
     for (;; raw++)
-        for (int i = 0; i < UL2_DENOISERS; i++) {
-            const Ul2Denoiser *denoiser = &ul2_denoisers[i];
+        for (int i = 0; i < DENOISERS; i++) {
+            const Denoiser *denoiser = &denoisers[i];
             int64_t n_inputs, n_targets, noise = span_corruption_noise(raw + 1, denoiser->noise_density);
             count_tokens(denoiser, raw + 1, &n_inputs, &n_targets);
             if (n_inputs > config->input_length || count_spans(denoiser, raw + 1, noise) > config->n_sentinels)
@@ -168,8 +171,8 @@ static int64_t find_raw_length(const ObjectiveConfig *config)
 static int64_t longest_text(const ObjectiveConfig *config)
 {
     for (int64_t n = 2; n < config->input_length; n++)
-        for (int i = 0; i < UL2_DENOISERS; i++) {
-            const Ul2Denoiser *denoiser = &ul2_denoisers[i];
+        for (int i = 0; i < DENOISERS; i++) {
+            const Denoiser *denoiser = &denoisers[i];
             if (count_spans(denoiser, n, span_corruption_noise(n, denoiser->noise_density)) > config->n_sentinels)
                 return n - 1;
         }
@@ -193,12 +196,12 @@ static bool plan_ul2(ObjectiveConfig *config, GError **error)
     if (config->raw_length == 0 || config->raw_length > raw)
         config->raw_length = raw;
     double inputs = 0, targets = 0;
-    for (int i = 0; i < UL2_DENOISERS; i++) {
+    for (int i = 0; i < DENOISERS; i++) {
         int64_t n_inputs, n_targets;
-        count_tokens(&ul2_denoisers[i], config->raw_length, &n_inputs, &n_targets);
+        count_tokens(&denoisers[i], config->raw_length, &n_inputs, &n_targets);
         longest = MAX(longest, n_targets);
-        inputs += ul2_denoisers[i].weight * (double)n_inputs;
-        targets += ul2_denoisers[i].weight * (double)n_targets;
+        inputs += denoisers[i].weight * (double)n_inputs;
+        targets += denoisers[i].weight * (double)n_targets;
     }
     if (config->target_length == 0)
         config->target_length = MAX(longest, (int64_t)ceil((double)config->input_length * targets / inputs));
@@ -215,15 +218,15 @@ static void choose_denoiser(const ObjectiveConfig *config, int64_t n, Choice *ch
     double u = philox_uniform(&rng);
     int64_t i = 0;
     CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
-    while (i < UL2_DENOISERS - 1 && u >= ul2_denoisers[i].weight)
-        u -= ul2_denoisers[i++].weight;
+    while (i < DENOISERS - 1 && u >= denoisers[i].weight)
+        u -= denoisers[i++].weight;
     if (config->packed_samples > 0)
         i = groups[group_of(config, choice->sample)][choice->sample % GROUP];
     choice->own = objective_own(&i, sizeof i);
-    count_tokens(&ul2_denoisers[i], n, &choice->n_inputs, &choice->n_targets);
+    count_tokens(&denoisers[i], n, &choice->n_inputs, &choice->n_targets);
 }
 
-static void draw_mask(const Ul2Denoiser *denoiser, Philox *rng, int64_t n, bool *mask)
+static void draw_mask(const Denoiser *denoiser, Philox *rng, int64_t n, bool *mask)
 {
     int64_t kept = n - MIN(span_corruption_noise(n, denoiser->noise_density), n - 1);
     if (denoiser->mean_span_length > 0 && n > 1) {
@@ -236,7 +239,7 @@ static void draw_mask(const Ul2Denoiser *denoiser, Philox *rng, int64_t n, bool 
 
 static void apply_ul2(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
-    const Ul2Denoiser *denoiser = ul2_denoiser(choice);
+    const Denoiser *denoiser = &denoisers[*(const int64_t *)(const void *)&choice->own];
     g_autofree bool *mask = g_new(bool, (gsize)texts->n);
     ObjectiveConfig after_mode = *config; /* the mode token is the first token of the inputs */
     Example rest = { .inputs = out->inputs + 1, .targets = out->targets };
@@ -244,7 +247,7 @@ static void apply_ul2(const ObjectiveConfig *config, const Choice *choice, Philo
     draw_mask(denoiser, rng, texts->n, mask);
     after_mode.input_length--;
     span_corruption_apply(&after_mode, mask, texts->tokens, texts->n, &rest);
-    out->inputs[0] = ul2_mode_token(config, denoiser->mode);
+    out->inputs[0] = objective_sentinel(config, config->n_sentinels + UL2_MODES - 1 - denoiser->mode);
     out->n_inputs = rest.n_inputs + 1;
     out->n_targets = rest.n_targets;
 }

@@ -47,7 +47,7 @@ static bool own_is_scored(const TaskConfig *config)
 /* Whether one of the datasets of data.valid was made from a task (run/task_set.h). */
 static bool set_is_scored(const char *valid)
 {
-    g_autofree char *list = language_weights_is(valid) ? language_weights_valid(valid, NULL) : g_strdup(valid);
+    g_autofree char *list = language_weights_is(valid) ? language_weights_list(valid, true, NULL) : g_strdup(valid);
     g_auto(GStrv) items = text_list(list);
     bool found = false;
     for (char **item = items; *item && !found; item++) {
