@@ -208,7 +208,7 @@ if(NOT LOAM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSC
     set_tests_properties(shim/traced_${name} PROPERTIES ENVIRONMENT RIG_STRIDE=997)
   endforeach()
   # The table of conflicts of banks in bench/results/gpu-counts.md.
-  add_executable(traced_banks tests/shim/banks.c tests/shim/device_shim.cc src/bench/op_cases.c)
+  add_executable(traced_banks tests/shim/banks.c tests/shim/device_shim.cc)
   target_compile_options(traced_banks PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h;-Wno-missing-field-initializers>)
   target_link_libraries(traced_banks PRIVATE loam_traced ${below})
   target_include_directories(traced_banks PRIVATE src tests tests/shim/cuda)

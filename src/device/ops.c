@@ -191,14 +191,23 @@ static void check_adafactor_update(const char *op, Tensor g, Tensor row, Tensor 
     CHECK(tensor_present(m) == (spec->beta1 > 0), "%s: beta1 %g, m %d", op, spec->beta1, m.rank);
 }
 
+/* Operations that are measured one by one form no group. */
+static bool measured_apart(const Device *dev)
+{
+    return dev->profile && dev->profile->again;
+}
+
 void device_group_begin(Device *dev)
 {
-    dev->ops->group(dev, true);
+    if (!measured_apart(dev))
+        dev->ops->group(dev, true);
 }
 
 /* A group is timed as a whole; the time is added to the operation that was called last. */
 void device_group_end(Device *dev)
 {
+    if (measured_apart(dev))
+        return;
     if (dev->profile == NULL) {
         dev->ops->group(dev, false);
         return;
@@ -241,7 +250,9 @@ void device_forget(Device *dev, const void *owner)
             return;                                                                                                    \
         }                                                                                                              \
         double start = clock_seconds();                                                                                \
-        dev->ops->name arguments;                                                                                      \
+        do                                                                                                             \
+            dev->ops->name arguments;                                                                                  \
+        while (measured_apart(dev) && dev->profile->again(dev, op, OPERANDS operands, N_OPERANDS operands));           \
         device_synchronise(dev);                                                                                       \
         double seconds = clock_seconds() - start; /* before `flops`, which may take long to count */                   \
         profile_add(dev, op, start, seconds, OPERANDS operands, N_OPERANDS operands, flops);                           \

@@ -42,7 +42,7 @@ static ProfileEvent *add_op_event(Profile *profile)
 }
 
 /* Tensors that do not fit in the buffer are left out. */
-static void write_shapes(char *to, const Operand *operands, int n)
+void profile_shapes(char to[PROFILE_SHAPES], const Operand *operands, int n)
 {
     size_t used = 0;
     *to = 0;
@@ -77,7 +77,7 @@ void profile_add(Device *dev, const char *op, double start, double seconds, cons
                              .seconds = seconds,
                              .flops = flops,
                              .bytes = operands_bytes(operands, n) };
-    write_shapes(event->shapes, operands, n);
+    profile_shapes(event->shapes, operands, n);
     for (int i = 0; i < profile->n_open; i++) {
         profile->events[profile->open[i]].flops += event->flops;
         profile->events[profile->open[i]].bytes += event->bytes;

@@ -35,12 +35,20 @@ struct Profile {
     } rows[PROFILE_OPS];
     int last; /* index in `rows` of the operation that was called last */
 
+    /* Set by the caller, to measure an operation by itself: whether to run it once more. NULL means that each call runs
+     * it once. The event of the call, if events are recorded, is the next one. */
+    bool (*again)(Device *dev, const char *op, const struct Operand *operands, int n);
+    void *again_context;
+
     bool keeps_events;    /* set by the caller: true means that events are recorded too */
     ProfileEvent *events; /* (n_events) in the order of their starts */
     size_t n_events, capacity;
     size_t open[PROFILE_DEPTH]; /* (n_open) indices into `events` of the phases that have begun and not ended */
     int n_open;
 };
+
+/* Writes the shapes and dtypes of an operation's tensors, as in ProfileEvent.shapes. */
+void profile_shapes(char to[PROFILE_SHAPES], const struct Operand *operands, int n);
 
 /* Frees the events. */
 void profile_clear(Profile *profile);

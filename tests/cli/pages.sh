@@ -62,7 +62,7 @@ case "$*" in
 *) blocks=() ;;
 esac
 case "$1 ${2-}" in
-train\ * | "bench step") arguments+=("${blocks[@]}") ;;
+train\ * | "bench step" | "bench ops") arguments+=("${blocks[@]}") ;;
 prepare\ * | dataset\ * | "tokenizer train" | "task prepare") arguments+=(--replace) ;; # pages share their files
 esac
 exec "$LOAM_REAL" "${arguments[@]}"

@@ -10,26 +10,41 @@ if [ -n "${LOAM_SANITIZED:-}" ]; then
     small="$small train.precision=f32" precisions=bf16 half=f32
 fi
 
-# ops PRECISION OPERATIONS OPTIONS…: so many operations, each with its numbers.
+# ops PRECISION "OPERATION…" OPTIONS…: these operations are among those of the step, and each has its numbers.
 ops() {
-    local precision=$1 n=$2
+    local precision=$1 names=$2 op n
     shift 2
     "$loam" bench ops --seconds 0.001 --json $small "$@" train.precision="$precision" >"$work/out" 2>"$work/err" ||
         fail "bench ops $*: $(cat "$work/err")"
     grep -q "\"precision\": *\"$precision\"" "$work/out" || fail "not in $precision: $(cat "$work/out")"
-    [ "$(grep -oE '"seconds": ?[0-9]' "$work/out" | wc -l)" = "$n" ] ||
-        fail "$* has not $n operations: $(grep -oE '"op": ?"[^"]*"' "$work/out")"
-    [ "$(grep -oE '"op": ?"(gemm|[a-z-]* ?attention)[^}]*"share_of_peak": ?[0-9]' "$work/out" | wc -l)" = $((n - 16)) ] ||
-        fail "not every product has a share of the peak: $(cat "$work/out")"
+    for op in $names; do
+        grep -qE "\"op\": ?\"$op\"" "$work/out" || fail "$* has no $op: $(grep -oE '"op": ?"[^"]*"' "$work/out")"
+    done
+    n=$(grep -oE '"op": ?"' "$work/out" | wc -l)
+    [ "$(grep -oE '"seconds": ?[0-9]' "$work/out" | wc -l)" = "$n" ] || fail "not every operation has a time: $(cat "$work/out")"
+    [ "$(grep -oE "\"op\": ?\"($products)\"[^}]*\"share_of_peak\": ?[0-9]" "$work/out" | wc -l)" = \
+        "$(grep -oE "\"op\": ?\"($products)\"" "$work/out" | wc -l)" ] || fail "not every product has a share of the peak: $(cat "$work/out")"
     echo "ok: bench ops in $precision, $n operations, $*"
 }
+products='gemm|linear|attn_fwd|attn_bwd'
+all="${products//|/ } gather scatter_add act_fwd act_bwd xent sumsq"
 for precision in $precisions; do
-    ops $precision 46 model.preset=t5-1.1-small train.micro_batch='2 samples' data.input_length=64
+    ops $precision "$all sum_rmsnorm_fwd rmsnorm_bwd relpos_fwd adafactor" model.preset=t5-1.1-small train.micro_batch='2 samples' data.input_length=64
 done
-ops $half 35 model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro_batch='2 samples' data.input_length=64
-ops $half 35 model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
+ops $half "$all sum_layernorm_fwd layernorm_bwd adamw" model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro_batch='2 samples' data.input_length=64
+ops $half "$all sum_layernorm_fwd layernorm_bwd adamw" model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
+
+# The rows are the operations of a step, each once with tensors of the same shapes.
+same="$small data.input_length=32 model.preset=t5-1.1-small model.n_enc=1 model.n_dec=1"
+: >"$work/empty.yaml"
+"$loam" bench ops --seconds 0.001 --json $same train.micro_batch='2 samples' >"$work/out"
+grep -oE '"op": ?"[^"]*", ?"shape": ?"[^"]*"' "$work/out" | sed -E 's/"op": ?"([^"]*)", ?"shape": ?"([^"]*)"/\1 \2/' | sort >"$work/measured"
+"$loam" bench step "$work/empty.yaml" tokenizer.path=bytes $same train.micro_batch='2 samples' train.batch='2 samples' --seconds 0.1 --trace "$work/trace.json" >"$work/out"
+sed -nE 's/.*"name":"([^"]*)","cat":"[^"]*",.*"shapes":"([^"]*)".*/\1 \2/p' "$work/trace.json" | sort -u >"$work/of_step"
+[ -s "$work/of_step" ] || fail "no shapes in $(head -n 5 "$work/trace.json")"
+diff -u "$work/of_step" "$work/measured" || fail "bench ops measures other operations than those of a step"
 "$loam" bench ops --seconds 0.001 $small data.input_length=32 train.micro_batch='2 samples' >"$work/out"
-grep -Eq '^gemm qkv +64 x 96 x 32 +[0-9.]+ ms +[0-9.]+ GFLOP/s +[0-9.]+ % of [0-9]+$' "$work/out" || fail "$(cat "$work/out")"
+grep -Eq '^linear +[0-9.]+ ms +[0-9.]+ GFLOP/s +[0-9.]+ % of [0-9]+ +y 64x96 [a-z0-9]+, x 64x32 [a-z0-9]+, w 96x32 [a-z0-9]+$' "$work/out" || fail "$(cat "$work/out")"
 for seconds in 0 -3 nan 1e9; do
     expect 1 ', want seconds above 0, up to 3600' "$loam" bench ops --seconds $seconds
 done

@@ -1,16 +1,13 @@
 /* labels: starts-first */
 /* banks.c: prints, for each kernel of a training step that uses shared memory, its accesses of whole warps, and the
- * wavefronts (cycles of shared memory) that conflicts of banks add. The operations of T5 1.1 in bf16 and f32, and of
- * GPT-2 in bf16, run twice each on the tests' simulated GPU, at small sizes: two heads of 64 channels, 80 tokens. */
+ * wavefronts (cycles of shared memory) that conflicts of banks add. A step of T5 1.1 in bf16 and in f32, and one of
+ * GPT-2 in bf16, run on the tests' simulated GPU, at small sizes: two heads of 64 channels, 80 tokens. */
 #include "shim/banks.h"
-#include "bench/op_cases.h"
-#include "nn/layers.h"
 #include "plan/step_timer.h"
 #include "run/config/config.h"
 #include "shim/device_shim.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define SIZES                                                                                                          \
     "model.width=128", "model.ffn=256", "model.heads=2", "model.head_dim=64", "model.vocab=256",                       \
@@ -26,19 +23,23 @@ static const char *const models[][OVERRIDES] = {
     { "model.preset=gpt2", "data.objective=clm", "model.n_dec=1", SIZES, "train.precision=bf16" },
 };
 
-static void run_case(const OpCase *of, const OpSizes *sizes, Device *null, Device *dev)
+/* One sample of tokens 0, 1, 2, …, each of which is also a target. */
+static Batch *a_batch(const StepTimer *plan)
 {
-    OpRig counted = { .of = of, .sizes = *sizes, .dev = null, .runs = -1 };
-    OpRig run = { .of = of, .sizes = *sizes, .dev = dev, .runs = -1 };
-    arena_init(&counted.arena, "banks", NULL, 0);
-    of->run(&counted);
-    void *memory = device_alloc(dev, counted.arena.peak);
-    memset(memory, 0, counted.arena.peak);
-    arena_init(&run.arena, "banks", memory, counted.arena.peak);
-    run.turns = g_array_new(false, false, sizeof(double));
-    of->run(&run);
-    g_array_unref(run.turns);
-    device_free(dev, memory);
+    enum { MOST = 256 };
+    int32_t ids[MOST];
+    float weights[MOST];
+    const BatchSequence sequence = { .n = plan->dec, .ids = ids, .targets = ids, .weights = weights };
+    Batch *batch = batch_new(1, plan->enc, plan->dec);
+    for (int32_t i = 0; i < MOST; i++) {
+        ids[i] = i;
+        weights[i] = 1;
+    }
+    if (plan->enc > 0)
+        batch_add(batch, 0, ids, plan->enc, ids, plan->dec, 0);
+    else
+        batch_add_sequence(batch, &sequence);
+    return batch;
 }
 
 static bool run_model(const char *const *overrides, GError **error)
@@ -48,18 +49,25 @@ static bool run_model(const char *const *overrides, GError **error)
     if (!config_load(&config, NULL, (char **)(void *)overrides, OVERRIDES, error) ||
         !step_timer_plan(&plan, &config, error))
         return false;
-    const Precision precision = config_precision(&config);
-    const OpSizes sizes = { .model = &config.model,
-                            .samples = plan.micro,
-                            .enc = plan.enc,
-                            .dec = plan.dec,
-                            .logit_rows = plan.micro * (plan.dec > 0 ? plan.dec : plan.enc) };
-    Device *null = device_open_null_of(precision), *dev = device_open_shim(precision);
-    for (int i = 0; i < n_op_cases; i++)
-        if (op_case_applies(&op_cases[i], &sizes))
-            run_case(&op_cases[i], &sizes, null, dev);
+    ModelLoss loss = config_loss(&config);
+    Device *dev = device_open_shim(config_precision(&config));
+    Batch *batch = a_batch(&plan);
+    Model *model = config_open_model(&config, dev, error);
+    if (model == NULL || !model_reserve(model, 1, plan.enc, plan.dec, &loss, NULL, error))
+        return false;
+    ParamStore *params = model_params(model);
+    Optimizer *optimizer = optimizer_open(params, &config.optim, error);
+    if (optimizer == NULL)
+        return false;
+    params_init(params, 1);
+    loss_count(&loss, model_config(model), batch);
+    grads_begin(params, 1);
+    model_pass(model, batch, &loss);
+    optimizer_step(optimizer, 1, 1e-3, grads_norm(params), 1);
+    optimizer_close(optimizer);
+    model_close(model);
+    batch_free(batch);
     device_close(dev);
-    device_close(null);
     return true;
 }
 

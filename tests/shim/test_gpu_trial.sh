@@ -23,7 +23,7 @@ json() { python3 -c "import json, sys; trial = json.load(open(sys.argv[1])); ass
 trial --out "$work/out" --only machine,operations,families,curves,speed,launches,kernels || fail "$(cat "$work/err")"
 for text in 'Nothing failed' '^- loam env: loam .*; gpu Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
     '^\| cuda \| bf16 \| ' '^\| T5-1.1-XL \| bf16 \| [12] \| 32 / 8 \| ' '^\| T5-1.1-XL, FP8 \| fp8 and bf16 \| ' '^\| GPT-2-1.5B \| ' \
-    '^\| attn_fwd \| ' '^\| gemm qkv, dw \| 96 x 32 x [0-9]+ \| [0-9]+ \| [0-9]+ \| [+-][0-9.]+ % \|' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
+    '^\| attn_fwd \| ' '^\| gemm \| y 96x32 [^|]*\| [0-9]+ \| [0-9]+ \| [+-][0-9.]+ % \|' '^\| attn_bwd \| dq 32x32 [^|]*\| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
     '^\| GPT-2, a training step \| [0-9.]+ \| [0-9.]+ \| none \| [+-][0-9.]+ % \|' \
     '^\| T5-1.1-small, a token of 1 answers(( \| [0-9.]+)| \| not measured){3} \| ([+-][0-9.]+ %|not measured) \|' \
     '^\| T5-1.1-XL: sequences .* \| dry run \|' '^\| GPT-2: rate beside torch.compile.* \| — \| not measured \|' '^\| peers \| not chosen \|'; do
@@ -48,15 +48,16 @@ results = {"speed": {"T5-1.1-small": {"memory_bytes": 96 << 20, "planned_bytes":
            "peers": {"T5-1.1-large": {"compiled": {"tokens_per_s": 512 * 220, "samples": 32}},
                      "T5-1.1-large, 4,096 tokens": {"eager": {"tokens_per_s": None, "samples": None}}},
            "peer-ops": [{"op": "copy within the GPU", "bytes_per_s": 4e12}],
-           "kernels": {"T5-1.1-large": [{"op": "encoder attention", "flops_per_s": 2e14}, {"op": "encoder attention, bwd", "flops_per_s": 1e14},
-                                        {"op": "norm", "bytes_per_s": 3.1e12}, {"op": "norm, bwd", "bytes_per_s": 2.9e12}],
-                       CAUSAL: [{"op": "decoder attention", "flops_per_s": 3e14}, {"op": "decoder attention, bwd", "flops_per_s": 3e14}]}}
+           "kernels": {"T5-1.1-large": [{"op": "attn_fwd", "flops_per_s": 9e14, "seconds": 1}, {"op": "attn_fwd", "flops_per_s": 2e14, "seconds": 9},
+                                        {"op": "attn_bwd", "flops_per_s": 1e14, "seconds": 1},
+                                        {"op": "rmsnorm_fwd", "bytes_per_s": 3.1e12, "seconds": 1}, {"op": "rmsnorm_bwd", "bytes_per_s": 2.9e12, "seconds": 1}],
+                       CAUSAL: [{"op": op, "flops_per_s": 3e14, "seconds": 1} for op in ("attn_fwd", "attn_bwd")]}}
 found = {name: verdict for name, _, _, verdict in bars(results, False)}
 met = {name for name, verdict in found.items() if verdict == "met"}
 missed = {name for name, verdict in found.items() if verdict == "NOT MET"}
 assert len(found) == 25 and len(met) == 9 and len(missed) == 6, found
 assert [sum("256 MiB" in name for name in names) for names in (met, missed)] == [1, 1], found
-assert [sum(name.startswith("norm") for name in names) for names in (met, missed)] == [1, 1], found
+assert [sum(name.startswith("rmsnorm") for name in names) for names in (met, missed)] == [1, 1], found
 assert sum(name.startswith("T5-1.1-large") for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
 assert [sum("memory" in name for name in names) for names in (met, missed)] == [1, 1], found
 assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}

@@ -37,11 +37,15 @@ def beside_compiled(results, model):
     return quotient(step(results, model, "tokens_per_s"), peer.get("tokens_per_s"))
 
 
-def attention(results, suffix):
+def largest(results, model, op, rate):
+    """The rate, flops_per_s or bytes_per_s, of an operation of a model: of its calls with the most work."""
+    found = [entry for entry in results.get("kernels", {}).get(model, ()) if entry["op"] == op]
+    return max(found, key=lambda entry: entry[rate] * entry["seconds"])[rate] if found else None
+
+
+def attention(results, op):
     """FLOP/s of T5's attention in the encoder, with its bias, beside those of causal attention of the same heads and lengths."""
-    def rate(model, op):
-        return next((entry["flops_per_s"] for entry in results.get("kernels", {}).get(model, ()) if entry["op"] == op), None)
-    return quotient(rate("T5-1.1-large", "encoder attention" + suffix), rate(CAUSAL, "decoder attention" + suffix))
+    return quotient(largest(results, "T5-1.1-large", op, "flops_per_s"), largest(results, CAUSAL, op, "flops_per_s"))
 
 
 def long_fits(results):
@@ -65,9 +69,8 @@ def reserve_left(results, model):
 
 def beside_copies(results, op):
     """Bytes/s of an operation of T5-1.1-large beside those of copies within the GPU."""
-    rates = [next((entry["bytes_per_s"] for entry in entries if entry["op"] == name), None)
-             for entries, name in ((results.get("kernels", {}).get("T5-1.1-large", ()), op), (results.get("peer-ops", ()), "copy within the GPU"))]
-    return quotient(*rates)
+    copies = next((entry["bytes_per_s"] for entry in results.get("peer-ops", ()) if entry["op"] == "copy within the GPU"), None)
+    return quotient(largest(results, "T5-1.1-large", op, "bytes_per_s"), copies)
 
 
 def percent(x):
@@ -96,14 +99,14 @@ BARS = [
       for model, least in (("T5-1.1-small", 1.5), ("T5-1.1-base", 1.5), ("T5-1.1-large", 1.5), ("GPT-2", 1.1), ("BERT-base", 1.1))),
     ("T5-1.1-XL: rate in FP8 beside bf16's", 1.3, times,
      lambda r: quotient(step(r, "T5-1.1-XL, FP8", "tokens_per_s"), step(r, "T5-1.1-XL", "tokens_per_s"))),
-    ("attention with T5's bias: FLOP/s beside causal attention's without it, forward", 0.6, percent, lambda r: attention(r, "")),
-    ("attention with T5's bias: FLOP/s beside causal attention's without it, backward", 0.6, percent, lambda r: attention(r, ", bwd")),
+    ("attention with T5's bias: FLOP/s beside causal attention's without it, forward", 0.6, percent, lambda r: attention(r, "attn_fwd")),
+    ("attention with T5's bias: FLOP/s beside causal attention's without it, backward", 0.6, percent, lambda r: attention(r, "attn_bwd")),
     *((f"{model}: memory taken beside the plan, or the plan beside it", 0.95, percent, lambda r, model=model: beside_plan(r, model))
       for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
     *((f"{model}: of the 256 MiB that are never planned, free after the first steps", 0.0, percent, lambda r, model=model: reserve_left(r, model))
       for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
     *((f"{op}, T5-1.1-large: bytes/s beside copies'", 0.75, percent, lambda r, op=op: beside_copies(r, op))
-      for op in ("norm", "norm, bwd", "residual and norm")),
+      for op in ("rmsnorm_fwd", "rmsnorm_bwd", "sum_rmsnorm_fwd")),
     ("T5-1.1-large at 4,096 tokens, beside PyTorch's eager attention", 1.0, fitting, long_fits),
 ]
 

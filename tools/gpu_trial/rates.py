@@ -156,14 +156,15 @@ def kernels(trial):
         with trial.part("kernels", f"{CHOSEN}, algorithms of products"):
             first = bench(trial, CHOSEN, KERNELS[CHOSEN], "ops", samples, 0.01 if trial.shim else 0.05, label="-first",
                           env={"LOAM_TIME_PRODUCTS": "0"})["ops"]
-            trial.results["first algorithms"] = [op for op in first if op["op"].startswith("gemm ")]
+            trial.results["first algorithms"] = [op for op in first if op["op"] in ("gemm", "linear")]
     for name, ops in found.items():
-        shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
+        shown = [op for op in ops if name != CAUSAL or op["op"].startswith("attn_")]
         rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
         trial.say("kernels", f"\n{name}, samples: {samples}.\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
-    timed = {op["op"]: op["seconds"] for op in found.get(CHOSEN, ())}
-    rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", f"{1e6 * timed[op['op']]:.0f}", f"{100 * (op['seconds'] / timed[op['op']] - 1):+.1f} %"]
-            for op in trial.results.get("first algorithms", ()) if op["op"] in timed]
+    timed = {(op["op"], op["shape"]): op["seconds"] for op in found.get(CHOSEN, ())}
+    pairs = [(op, timed.get((op["op"], op["shape"]))) for op in trial.results.get("first algorithms", ())]
+    rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", f"{1e6 * taken:.0f}", f"{100 * (op['seconds'] / taken - 1):+.1f} %"]
+            for op, taken in pairs if taken]
     if rows:
         trial.say("kernels", f"\nProducts of {CHOSEN}: cuBLASLt's first algorithm, and the fastest of its first 16 that gives the same bits, which loam "
                   "takes.\n\n" + table(["product", "shape", "first, µs", "taken, µs", "faster"], rows))
