@@ -1,5 +1,5 @@
 /* Which characters of a text a token stands for, against Hugging Face's tokenizers (tools/make-token-ranges.py). */
-#include "data/task/token_ranges.h"
+#include "data/task/task.h"
 
 #include "golden.h"
 

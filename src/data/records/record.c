@@ -81,31 +81,30 @@ static const json_t *find_item(const json_t *list, const char **rest)
     return item;
 }
 
-/* Appends the texts of a value, following the rest of the dotted name; false without an error if there is none. */
+/* Appends the texts of a value, following the rest of the dotted name. */
 static bool add_texts(const Record *record, const char *name, const json_t *value, const char *rest, GPtrArray *texts,
-                      GError **error)
+                      bool *found, GError **error)
 {
-    if (value == NULL || json_is_null(value))
-        return false;
+    *found = value != NULL && !json_is_null(value);
+    if (!*found)
+        return true;
     const json_t *item = json_is_array(value) ? find_item(value, &rest) : NULL;
     if (item)
-        return add_texts(record, name, item, rest, texts, error);
+        return add_texts(record, name, item, rest, texts, found, error);
     if (json_is_array(value)) {
         bool any = json_array_size(value) == 0;
         for (size_t i = 0; i < json_array_size(value); i++) {
-            GError *problem = NULL;
-            any |= add_texts(record, name, json_array_get(value, i), rest, texts, &problem);
-            if (problem) {
-                g_propagate_error(error, problem);
+            if (!add_texts(record, name, json_array_get(value, i), rest, texts, found, error))
                 return false;
-            }
+            any |= *found;
         }
-        return any;
+        *found = any;
+        return true;
     }
     if (rest) {
         const char *dot = strchr(rest, '.');
         g_autofree char *head = dot ? g_strndup(rest, (gsize)(dot - rest)) : g_strdup(rest);
-        return add_texts(record, name, json_object_get(value, head), dot ? dot + 1 : NULL, texts, error);
+        return add_texts(record, name, json_object_get(value, head), dot ? dot + 1 : NULL, texts, found, error);
     }
     if (json_is_object(value))
         return fail_user(error, "%s: the field \"%s\" is an object, not a text; write \"%s.NAME\"", record->where, name,
@@ -121,11 +120,11 @@ static bool add_texts(const Record *record, const char *name, const json_t *valu
     return true;
 }
 
-bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error)
+bool record_texts(const Record *record, const char *name, GPtrArray *texts, bool *found, GError **error)
 {
     const char *rest;
     const json_t *value = find_first(record, name, &rest);
-    return add_texts(record, name, value, rest, texts, error);
+    return add_texts(record, name, value, rest, texts, found, error);
 }
 
 char *record_twin_name(const char *name, guint number)

@@ -26,9 +26,9 @@ typedef struct Record {
 /* Appends the texts (char *, freed with g_free) of a field. A name with dots leads into objects: "passage.text". A list
  * in this path gives the texts of all its items, or of one item: "test_list.0" is the first. A number n that is not the
  * name of a column means column n of a table, counted from 1. If several levels have a field of this name, the
- * innermost level counts. Numbers, true and false are written as in JSON. Returns false without an error if the record
- * has no such field or the field is null; false with an error if the field is no text. */
-bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error);
+ * innermost level counts. Numbers, true and false are written as in JSON. *found becomes false if the record has no
+ * such field or the field is null. Fails if the field is no text. */
+bool record_texts(const Record *record, const char *name, GPtrArray *texts, bool *found, GError **error);
 /* The JSON value of a field; NULL if there is none. */
 const json_t *record_value(const Record *record, const char *name);
 /* What a value is: "a number". */

@@ -1,8 +1,11 @@
-/* example.c: makes the texts of an example: fills templates, converts labels, cleans fields. */
+/* example.c: makes the texts of an example: fills templates, converts labels, cleans fields; and checks that its labels
+ * are classes of the classifier. */
+#include "base/python_text.h"
 #include "base/text.h"
 #include "data/labels.h"
 #include "data/task/special.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- texts of fields ---- */
@@ -81,12 +84,10 @@ static bool append_field(const Task *task, const Record *record, const char *nam
                          GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    GError *problem = NULL;
-    *missing = !record_texts(record, name, texts, &problem);
-    if (problem) {
-        g_propagate_error(error, problem);
+    bool found;
+    if (!record_texts(record, name, texts, &found, error))
         return false;
-    }
+    *missing = !found;
     for (guint i = 0; i < texts->len; i++) {
         g_autofree char *text = clean(task, name, g_strdup(texts->pdata[i]));
         g_string_append_printf(out, "%s%s", i > 0 ? ", " : "", text);
@@ -119,15 +120,13 @@ static bool fill_template(const Task *task, const Record *record, const char *te
     return true;
 }
 
-bool example_fill(const Task *task, const Record *record, const char *template, char **out, bool *missing,
-                  GError **error)
+bool example_fill(const Task *task, const Record *record, const char *template, char **out, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *absent = NULL;
     *out = NULL;
     if (!fill_template(task, record, template, text, &absent, error))
         return false;
-    *missing = absent != NULL;
     if (!absent)
         *out = task->pad_punctuation ? collapse(text->str) : g_strdup(text->str);
     return true;
@@ -237,12 +236,8 @@ static bool add_target(const Task *task, const Record *record, const char *value
 static bool take_references(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    GError *problem = NULL;
-    out->known = record_texts(record, task->references, texts, &problem);
-    if (problem) {
-        g_propagate_error(error, problem);
+    if (!record_texts(record, task->references, texts, &out->known, error))
         return false;
-    }
     for (guint i = 0; i < texts->len; i++) {
         g_autofree char *text = clean(task, task->references, g_strdup(texts->pdata[i]));
         bool again = g_ptr_array_find_with_equal_func(out->targets, text, g_str_equal, NULL);
@@ -270,7 +265,7 @@ bool example_is_blank(const Record *record, const char *template)
                          texts = g_ptr_array_new_with_free_func(g_free);
     task_template_fields(template, fields, NULL);
     for (guint i = 0; i < fields->len; i++)
-        record_texts(record, fields->pdata[i], texts, NULL);
+        record_texts(record, fields->pdata[i], texts, &(bool){ false }, NULL);
     for (guint i = 0; i < texts->len; i++)
         if (((char *)texts->pdata[i])[strspn(texts->pdata[i], " \t\r\n")])
             return false;
@@ -279,18 +274,102 @@ bool example_is_blank(const Record *record, const char *template)
 
 bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
-    bool taken = false, missing = true;
+    bool taken = false;
     if (task->target) {
         g_autofree char *text = NULL, *field = value_field(task), *only = g_strdup_printf("{%s}", field);
         if (!take_list(task, record, field, out, &taken, error))
             return false;
         if (taken)
             return true;
-        if (!example_fill(task, record, field ? only : task->target, &text, &missing, error))
+        if (!example_fill(task, record, field ? only : task->target, &text, error))
             return false;
         out->known = text && !example_is_blank(record, task->target);
         if (out->known && !add_target(task, record, text, out, error))
             return false;
     }
     return task->references == NULL || (task->target && !out->known) || take_references(task, record, out, error);
+}
+
+/* ---- labels of classifiers ---- */
+
+/* Values that mean "no label" in files: Hugging Face's datasets have -1 for a text of a test set and -100 for a word
+ * that has no tag. "<unk>" is example_label's name of both. */
+static const char *const no_labels[] = { "<unk>", "-1", "-100", NULL };
+
+bool label_is_none(const char *classes, const char *name)
+{
+    return g_strv_contains(no_labels, name) && (classes == NULL || labels_find(classes, name) < 0);
+}
+
+bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error)
+{
+    const char *from = config->labels_from;
+    if (from == NULL)
+        return fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name, classes);
+    return fail_user(error,
+                     "%s: \"%s\" is none of the classes of model.labels (%s), which come from %s; model.labels=NAMES "
+                     "gives others",
+                     where, name, classes, from);
+}
+
+bool label_parse_value(const char *where, const char *text, float *value, GError **error)
+{
+    double number;
+    const bool good = python_float(&number, text);
+    *value = good ? (float)number : 0;
+    return (good && isfinite(*value)) || fail_user(error, "%s: \"%s\" is not a number", where, text);
+}
+
+GStrv label_names(const Task *task, const TaskExample *example)
+{
+    char *const one[] = { example->targets->pdata[0], NULL };
+    return task->learns == LABELS_TOKENS ? g_strsplit(one[0], " ", -1) : g_strdupv((char **)(uintptr_t)one);
+}
+
+/* Whether an example has no label: an empty list, or one of no_labels. In a task whose answers are free text, these are
+ * texts like any other. */
+static bool is_unlabelled(const Task *task, const char *classes, const TaskExample *example)
+{
+    if (example->targets->len == 0)
+        return task->learns != LABELS_NONE;
+    const bool labels = task->learns == LABELS_SEQUENCE || (task->learns == LABELS_NONE && task->labels != NULL);
+    return labels && label_is_none(task->learns == LABELS_NONE ? task->labels : classes, example->targets->pdata[0]);
+}
+
+/* Takes the white space off the label of a sequence, and says whether that is a class: earlier versions kept it in the
+ * names of classes, and the examples of their runs have it still. */
+static bool strip_label(const Task *task, const char *classes, const TaskExample *example)
+{
+    return task->learns == LABELS_SEQUENCE && labels_find(classes, g_strstrip(example->targets->pdata[0])) >= 0;
+}
+
+bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
+                        TaskExample *example, GError **error)
+{
+    const char *classes = config->classes;
+    float value;
+    if (task->learns == LABELS_SPAN || !example->known)
+        return true;
+    if (is_unlabelled(task, classes, example)) {
+        example->known = false;
+        g_ptr_array_set_size(example->targets, 0);
+        return !needs_target || fail_user(error,
+                                          "%s: it has no label: -1 and -100 mean none, unless task.labels or "
+                                          "model.labels has them",
+                                          where);
+    }
+    if (task->learns == LABELS_VALUE)
+        return label_parse_value(where, example->targets->pdata[0], &value, error);
+    if (!labels_have_names(task->learns))
+        return true;
+    g_auto(GStrv) names = label_names(task, example);
+    for (char **name = names; *name; name++) {
+        if (task->learns == LABELS_TOKENS && label_is_none(classes, *name))
+            continue;
+        if (classes && labels_find(classes, *name) < 0 && !strip_label(task, classes, example))
+            return label_fail(config, classes, where, *name, error);
+        if (**name == '\0')
+            return fail_user(error, "%s: the label is empty", where);
+    }
+    return true;
 }

@@ -104,9 +104,8 @@ bool record_task_make(const Task *task, const Record *record, TaskExample *out, 
     g_ptr_array_add(entities, NULL);
     g_autofree char *passage = join_highlights(text), *names = g_strjoinv(", ", (char **)entities->pdata);
     out->input = g_strdup_printf("record query: %s entities: %s passage: %s", query, names, passage);
-    bool missing;
     sort_once(out->targets);
-    return example_fill(task, record, "{idx}", &out->id, &missing, error);
+    return example_fill(task, record, "{idx}", &out->id, error);
 }
 
 /* ---- WSC ---- */
@@ -174,7 +173,6 @@ bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError *
     const char *text = json_string_value(record_value(record, "text")), *referent, *pronoun;
     const json_t *label = record_value(record, "label");
     json_int_t referent_at, pronoun_at;
-    bool missing;
     if (text == NULL || !has_span(record, "span1", &referent_at, &referent) ||
         !has_span(record, "span2", &pronoun_at, &pronoun))
         return fail_user(error,
@@ -190,7 +188,7 @@ bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError *
     out->known = label != NULL;
     out->answer = label ? g_strdup(json_is_true(label) || json_integer_value(label) > 0 ? "True" : "False") : NULL;
     out->excluded = !out->answer || strcmp(out->answer, "True") != 0;
-    return example_fill(task, record, "{idx}", &out->id, &missing, error);
+    return example_fill(task, record, "{idx}", &out->id, error);
 }
 
 /* The words of a text in lower case, without determiners. */

@@ -1,13 +1,11 @@
-/* special.h: functions that make or judge examples of single benchmarks, for what templates cannot express; and the
- * steps of making an ordinary example, which these functions share. */
+/* special.h: functions that make or judge examples of single benchmarks, for what templates cannot express; and what
+ * the files of this folder share: the steps of making an ordinary example, and checks of its labels. */
 #pragma once
 
 #include "data/task/task.h"
 
-/* Sets *out to a template filled with the fields of a record. If the record lacks one of the template's fields,
- * *missing becomes true and *out NULL. */
-bool example_fill(const Task *task, const Record *record, const char *template, char **out, bool *missing,
-                  GError **error);
+/* Sets *out to a template filled with the fields of a record; to NULL if the record lacks one of them. */
+bool example_fill(const Task *task, const Record *record, const char *template, char **out, GError **error);
 /* Sets out->input from the task's template; a field that the record lacks is an error. */
 bool example_take_input(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* Sets out->targets and out->known. */
@@ -17,6 +15,14 @@ bool example_is_blank(const Record *record, const char *template);
 /* The name in the task's `labels` for the value of a target. Free with g_free; NULL means that the value is none of the
  * task's labels. */
 char *example_label(const Task *task, const char *value);
+
+/* Sets the error for a label that is not in `classes` (names separated by commas); returns false. */
+bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error);
+/* Parses a label of LABELS_VALUE (regression). Fails unless the text is a finite number. */
+bool label_parse_value(const char *where, const char *text, float *value, GError **error);
+/* The class names that the label of an example consists of: one name, or for LABELS_TOKENS one name per word. Free with
+ * g_strfreev. */
+GStrv label_names(const Task *task, const TaskExample *example);
 
 /* STS-B: round(5 y) / 5 with one digit, computed in f32, rounding half to even; NULL if the text is no number. */
 char *round_fifth(const char *text);

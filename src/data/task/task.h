@@ -7,7 +7,6 @@
 #include "base/options/options.h"
 #include "data/labels.h"
 #include "data/records/records.h"
-#include "data/task/token_ranges.h"
 #include "text/tokenizer.h"
 
 /* ---- what a task is ---- */
@@ -70,10 +69,9 @@ struct Task {
     const char *references; /* field with the right answers, the first of which is trained on; NULL means the target */
     const char *labels;     /* "negative,positive": names for the values 0, 1, … (or false, true) of the field in
                                `target`, which are put into the template; NULL means that texts are used unchanged */
-    const char *
-        lookup; /* name of another file in the same folder: JSON lines with a field `idx` (lookup.h); NULL means none */
-    const char *looked_up;  /* names of fields, "idx1,idx2": their value, an `idx` of the file `lookup`, is replaced by
-                               the object with this `idx` */
+    const char *lookup;    /* name of another file in the same folder: JSON lines with a field `idx`; NULL means none */
+    const char *looked_up; /* names of fields, "idx1,idx2": their value, an `idx` of the file `lookup`, is replaced by
+                              the object with this `idx` */
     const char *id, *group; /* templates; NULL means none */
     const char *scores;     /* names of scores (scores/scores.h), separated by commas */
     const char *positive;   /* the positive label of f1 and multirc; NULL means none */
@@ -188,6 +186,10 @@ void task_reader_close(TaskReader *reader);
  * until the next call. Returns false at the end of the file (error unset) or on an error. With task.on_error=skip, bad
  * records are skipped and counted, and the first ones are logged. */
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
+/* Takes an example, which is cleared afterwards, and the record that it was made from. */
+typedef bool (*TaskExampleFn)(void *context, const TaskExample *example, const Record *record, GError **error);
+/* Calls `use` with every example that is left, until it fails. */
+bool task_reader_each(TaskReader *reader, TaskExampleFn use, void *context, GError **error);
 int64_t task_reader_skipped(const TaskReader *reader); /* number of bad records skipped so far */
 /* Number of examples read so far, including those outside the selected TaskPart. */
 int64_t task_reader_count(const TaskReader *reader);
@@ -253,6 +255,17 @@ bool task_measure(const TaskEncoder *encoder, TaskLengths *longest, GError **err
 
 /* ---- inputs of classifiers ---- */
 
+/* The characters of a token are bytes [begin, end) of the text. The characters in [before, begin) and in [end, after)
+ * are part of no token: white space, and what the tokenizer drops, such as a zero-width space. A token that stands
+ * for no character, such as a space that the tokenizer put there, has begin = end. */
+typedef struct TokenRange {
+    uint32_t before, begin, end, after;
+} TokenRange;
+
+/* Encodes a text: `ids` (GArray of int32_t) becomes its ids, `ranges` (GArray of TokenRange) where each is in the text.
+ * An accent that the tokenizer drops counts as a part of the token before it. Both arrays are empty before. */
+bool token_ranges_encode(const Tokenizer *tok, const char *text, GArray *ids, GArray *ranges, GError **error);
+
 /* The sequences that a classifier reads for one example: usually one; for LABELS_SPAN, one per window of a long text;
  * for LABELS_CHOICE, one per choice. */
 typedef struct TaskInputs {
@@ -261,7 +274,7 @@ typedef struct TaskInputs {
     GArray *second; /* int32_t: (sequences) index of the token at which the sequence's second text begins; 0 means no
                        second text */
     GArray *words;  /* int32_t: LABELS_TOKENS: index of the first token of each word; -1 for a word that was cut off */
-    GArray *ranges; /* TokenRange (token_ranges.h): LABELS_SPAN: (tokens) where each token is in the second text; all
+    GArray *ranges; /* TokenRange: LABELS_SPAN: (tokens) where each token is in the second text; all
                        0 for other tokens */
 } TaskInputs;
 

@@ -49,7 +49,7 @@ static bool cut_field(const TaskEncoder *encoder, const Record *record, guint ro
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GArray) trial = g_array_new(false, false, sizeof(int32_t));
     bool start = encoder->config->cut_side == TASK_CUT_START;
-    if (!record_texts(record, encoder->config->cut_field, texts, NULL) || texts->len == 0)
+    if (!record_texts(record, encoder->config->cut_field, texts, &(bool){ false }, NULL) || texts->len == 0)
         return true;
     const char *text = texts->pdata[0];
     size_t length = strlen(text), fits = 0, fails = length;

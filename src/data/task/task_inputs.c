@@ -19,32 +19,23 @@ TaskInputs task_inputs_new(void)
     return (TaskInputs){ new_ids(), new_ids(), new_ids(), new_ids(), new_ranges() };
 }
 
-static GArray **arrays_of(TaskInputs *inputs, GArray **all[5])
-{
-    all[0] = &inputs->ids;
-    all[1] = &inputs->cu;
-    all[2] = &inputs->second;
-    all[3] = &inputs->words;
-    all[4] = &inputs->ranges;
-    return all[0];
-}
-
 void task_inputs_free(TaskInputs *inputs)
 {
-    GArray **all[5];
-    arrays_of(inputs, all);
-    for (int i = 0; i < 5; i++)
-        g_clear_pointer(all[i], g_array_unref);
+    g_clear_pointer(&inputs->ids, g_array_unref);
+    g_clear_pointer(&inputs->cu, g_array_unref);
+    g_clear_pointer(&inputs->second, g_array_unref);
+    g_clear_pointer(&inputs->words, g_array_unref);
+    g_clear_pointer(&inputs->ranges, g_array_unref);
 }
 
 static void clear(TaskInputs *inputs)
 {
-    GArray **all[5];
-    const int32_t zero = 0;
-    arrays_of(inputs, all);
-    for (int i = 0; i < 5; i++)
-        g_array_set_size(*all[i], 0);
-    g_array_append_val(inputs->cu, zero);
+    g_array_set_size(inputs->ids, 0);
+    g_array_set_size(inputs->cu, 1);
+    g_array_index(inputs->cu, int32_t, 0) = 0;
+    g_array_set_size(inputs->second, 0);
+    g_array_set_size(inputs->words, 0);
+    g_array_set_size(inputs->ranges, 0);
 }
 
 /* A text as token ids. */

@@ -3,7 +3,7 @@
  */
 #include "base/text.h"
 #include "data/objectives/objectives.h"
-#include "data/task/label_check.h"
+#include "data/task/special.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -136,9 +136,16 @@ static bool add_name(GHashTable *names, const char *where, const char *name, GEr
            fail_user(error, "%s: more than %d classes: is the label the right field?", where, MOST_LABELS);
 }
 
-static bool add_names(const Task *task, GHashTable *names, const char *where, const TaskExample *example,
-                      GError **error)
+/* The classes found so far. */
+typedef struct ClassNames {
+    const Task *task;
+    GHashTable *names; /* char * */
+} ClassNames;
+
+static bool add_names(void *context, const TaskExample *example, const Record *record, GError **error)
 {
+    const ClassNames *found = context;
+    const Task *task = found->task;
     if (example->targets->len == 0)
         return true;
     g_auto(GStrv) all = label_names(task, example);
@@ -148,25 +155,11 @@ static bool add_names(const Task *task, GHashTable *names, const char *where, co
             return fail_user(error,
                              "%s: the label is \"%s\", as the field is called: is this row the names of the columns? "
                              "Without task.columns the first row names them",
-                             where, *name);
-        if (!label_is_none(NULL, *name) && !add_name(names, where, *name, error))
+                             record->where, *name);
+        if (!label_is_none(NULL, *name) && !add_name(found->names, record->where, *name, error))
             return false;
     }
     return true;
-}
-
-static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, GError **error)
-{
-    TaskExample example;
-    Record record;
-    GError *problem = NULL;
-    while (!problem && task_reader_next(reader, &example, &record, &problem)) {
-        add_names(task, names, record.where, &example, &problem);
-        task_example_clear(&example);
-    }
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
 }
 
 /* Names that differ only in case or in white space are probably the same class. */
@@ -207,7 +200,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
         return NULL;
     train.part = TASK_PART_ALL;
     TaskReader *reader = train.path ? task_reader_open(task, config, &train, true, error) : NULL;
-    bool good = reader && read_names(task, reader, names, error);
+    bool good = reader && task_reader_each(reader, add_names, &(ClassNames){ task, names }, error);
     if (train.path == NULL)
         fail_user(error, "model.labels is not set, and there is no task.data to take the names of the classes from");
     task_reader_close(reader);

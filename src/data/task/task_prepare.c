@@ -1,4 +1,4 @@
-/* task_prepare.c: the examples of a task as token datasets. */
+/* task_prepare.c: the examples of a task as token datasets, and how long their texts are in tokens. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -58,13 +58,19 @@ static bool write_labels(Output *output, const Record *record, const TaskExample
     return true;
 }
 
+/* Number of targets to train on. */
+static guint count_targets(const Task *task, const TaskExample *example)
+{
+    return task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
+}
+
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
-    if (output->encoder->task->learns)
-        return example->excluded || write_labels(output, record, example, error);
-    guint n = output->encoder->task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
     if (example->excluded)
         return true;
+    if (output->encoder->task->learns)
+        return write_labels(output, record, example, error);
+    const guint n = count_targets(output->encoder->task, example);
     if (n == 0) /* a question without answer */
         return write_pair(output, record, example, "", error);
     for (guint i = 0; i < n; i++)
@@ -82,20 +88,9 @@ static bool keep_record(const Output *output, const Record *record, GError **err
     return good;
 }
 
-static bool write_examples(Output *output, TaskReader *reader, GError **error)
+static bool take_example(void *context, const TaskExample *example, const Record *record, GError **error)
 {
-    TaskExample example;
-    Record record;
-    GError *problem = NULL;
-    while (task_reader_next(reader, &example, &record, &problem)) {
-        bool good = write_example(output, &record, &example, &problem) && keep_record(output, &record, &problem);
-        task_example_clear(&example);
-        if (!good)
-            break;
-    }
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return write_example(context, record, example, error) && keep_record(context, record, error);
 }
 
 static void report_skipped(const Output *output, const TaskFile *file, int64_t skipped)
@@ -112,7 +107,7 @@ static void report_skipped(const Output *output, const TaskFile *file, int64_t s
 static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *reader, GError **error)
 {
     const DatasetCounts *written = &output->writer->meta.counts;
-    if (!write_examples(output, reader, error))
+    if (!task_reader_each(reader, take_example, output, error))
         return false;
     if (written->documents == 0)
         return fail_user(error, "%s: %s", file->path,
@@ -181,6 +176,45 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
     good = good && io_make_directories(folder, error) &&
            (!valid.path || prepare_file(encoder, &valid, beside, !encoder->passing, error)) &&
            prepare_file(encoder, &train, prefix, false, error);
+    g_free(train.path);
+    g_free(valid.path);
+    return good;
+}
+
+/* ---- lengths ---- */
+
+static bool measure_example(void *context, const TaskExample *example, G_GNUC_UNUSED const Record *record,
+                            GError **error)
+{
+    TaskEncoder *encoder = context;
+    const guint n = count_targets(encoder->task, example);
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    if (example->excluded)
+        return true;
+    bool good = task_encode_input(encoder, NULL, example, 0, ids, error);
+    for (guint i = 0; good && i < n; i++)
+        good = task_encode_target(encoder, example->targets->pdata[i], ids, error);
+    return good;
+}
+
+static bool measure_file(TaskEncoder *encoder, const TaskFile *file, GError **error)
+{
+    TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, false, error);
+    const bool good = reader && task_reader_each(reader, measure_example, encoder, error);
+    task_reader_close(reader);
+    return good;
+}
+
+bool task_measure(const TaskEncoder *encoder, TaskLengths *longest, GError **error)
+{
+    TaskEncoder own = *encoder;
+    TaskFile train, valid;
+    own.input_length = own.target_length = INT32_MAX;
+    if (!task_files(encoder->task, encoder->config, &train, &valid, error))
+        return false;
+    const bool good =
+        (!train.path || measure_file(&own, &train, error)) && (!valid.path || measure_file(&own, &valid, error));
+    *longest = (TaskLengths){ own.longest_input, MAX(own.longest_target, 1) };
     g_free(train.path);
     g_free(valid.path);
     return good;

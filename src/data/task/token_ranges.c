@@ -1,4 +1,5 @@
-#include "data/task/token_ranges.h"
+/* token_ranges.c: which characters of a text its tokens stand for, for answers that are spans of the text. */
+#include "data/task/task.h"
 
 #include <string.h>
 
