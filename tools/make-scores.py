@@ -400,7 +400,7 @@ def philox(key, counter):
 
 
 def resample(seed, draw, n):
-    """Units of bootstrap sample `draw`: as scores/bootstrap.c has them; 10 is the purpose of its key."""
+    """Units of bootstrap sample `draw`: as scores/stats.c has them; 10 is the purpose of its key."""
     key = philox((seed & 0xFFFFFFFF, seed >> 32), (10, 0, 0, 0))[:2]
     words = [word for index in range((n + 1) // 2) for word in philox(key, (index, 0, draw, 0))]
     return [(words[2 * i] | words[2 * i + 1] << 32) % n for i in range(n)]

@@ -17,7 +17,7 @@ static void print_lines(const ScoreKind *kind, const ScoreResult *result)
 {
     for (int i = 0; i < result->n_values; i++) {
         const ScoreValue *value = &result->values[i];
-        const char *name = i == 0 ? score_name(kind) : "";
+        const char *name = i == 0 ? kind->name : "";
         const int over = MAX((int)strlen(name) - 13, 0); /* a long name uses some of the next column's width */
         g_autofree char *text = text_fixed(value->value, 4), *low = text_fixed(value->low, 4),
                         *high = text_fixed(value->high, 4);
@@ -32,7 +32,7 @@ static void print_lines(const ScoreKind *kind, const ScoreResult *result)
 
 static bool print_object(const ScoreKind *kind, const ScoreResult *result, GError **error)
 {
-    json_t *object = json_pack("{s:s, s:I, s:I}", "name", score_name(kind), "examples", (json_int_t)result->n_units,
+    json_t *object = json_pack("{s:s, s:I, s:I}", "name", kind->name, "examples", (json_int_t)result->n_units,
                                "invalid", (json_int_t)result->n_invalid);
     for (int i = 0; i < result->n_values; i++)
         json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
@@ -57,7 +57,6 @@ bool print_score(const ScoreKind *kind, const ScoreResult *result, bool as_json,
     else
         print_lines(kind, result);
     if (result->n_invalid > 0)
-        log_warning("%s: %" PRId64 " predictions are %s", score_name(kind), result->n_invalid,
-                    invalid_names[score_takes(kind)]);
+        log_warning("%s: %" PRId64 " predictions are %s", kind->name, result->n_invalid, invalid_names[kind->takes]);
     return good;
 }

@@ -125,8 +125,8 @@ static void print_list(void)
 {
     const ScoreKind *kind;
     for (size_t i = 0; (kind = score_at(i)); i++)
-        printf("%-20s %-18s %s%s\n", score_name(kind), takes_names[score_takes(kind)], score_does(kind),
-               score_takes_groups(kind) ? " (--groups)" : "");
+        printf("%-20s %-18s %s%s\n", kind->name, takes_names[kind->takes], kind->does,
+               kind->groups ? " (--groups)" : "");
 }
 
 static bool unknown_score(const char *name, GError **error)
@@ -134,7 +134,7 @@ static bool unknown_score(const char *name, GError **error)
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     const ScoreKind *kind;
     for (size_t i = 0; (kind = score_at(i)); i++)
-        g_ptr_array_add(names, (char *)score_name(kind));
+        g_ptr_array_add(names, (char *)kind->name);
     g_ptr_array_add(names, NULL);
     const char *nearest = text_nearest(name, (const char *const *)names->pdata);
     if (nearest)
@@ -146,7 +146,7 @@ static bool unknown_score(const char *name, GError **error)
  * their own. */
 static bool read_alike(const ScoreKind *a, const ScoreKind *b)
 {
-    ScoreTakes x = score_takes(a), y = score_takes(b);
+    const ScoreTakes x = a->takes, y = b->takes;
     return x == y || (x != SCORE_TAGS && x != SCORE_LOGPROBS && y != SCORE_TAGS && y != SCORE_LOGPROBS);
 }
 
@@ -158,10 +158,10 @@ static bool find_scores(GPtrArray *kinds, const char *names, GError **error)
         const ScoreKind *kind = score_find(*name);
         if (kind == NULL)
             return unknown_score(*name, error);
-        if (kinds->len > 0 && !read_alike(kinds->pdata[0], kind))
-            return fail_user(error, "%s takes %s and %s takes %s: ask for them one after the other",
-                             score_name(kinds->pdata[0]), takes_names[score_takes(kinds->pdata[0])], *name,
-                             takes_names[score_takes(kind)]);
+        const ScoreKind *first = kinds->len > 0 ? kinds->pdata[0] : kind;
+        if (!read_alike(first, kind))
+            return fail_user(error, "%s takes %s and %s takes %s: ask for them one after the other", first->name,
+                             takes_names[first->takes], *name, takes_names[kind->takes]);
         g_ptr_array_add(kinds, (gpointer)kind);
     }
     return true;
@@ -182,7 +182,7 @@ static bool compute_score(const ScoreKind *kind, const ScoreInput *in, const Sco
 static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const ScoreOptions *options, GError **error)
 {
     ScoreExamples examples;
-    bool good = score_read(&examples, files, score_takes(kinds->pdata[0]), error);
+    bool good = score_read(&examples, files, ((const ScoreKind *)kinds->pdata[0])->takes, error);
     if (good && examples.n_unknown > 0)
         log_info("%s: %" PRId64 " lines have no right answer, and are not scored", files->predictions,
                  examples.n_unknown);

@@ -208,7 +208,7 @@ GArray *metric_list_new(void)
 
 char *metric_name(const ScoreKind *kind, int i)
 {
-    const char *score = score_name(kind), *value = score_value_name(kind, i);
+    const char *score = kind->name, *value = kind->values[i];
     return strcmp(score, value) == 0 ? g_strdup(score) : g_strdup_printf("%s.%s", score, value);
 }
 
@@ -246,7 +246,7 @@ static GPtrArray *metric_names(const Task *task)
     g_auto(GStrv) scores = text_list(task->scores);
     for (char **score = scores; *score; score++) {
         const ScoreKind *kind = score_find(*score);
-        for (int i = 0; kind && score_value_name(kind, i); i++)
+        for (int i = 0; kind && kind->values[i]; i++)
             g_ptr_array_add(all, metric_name(kind, i));
     }
     return all;

@@ -1,12 +1,10 @@
-/* kind.h: ScoreKind, an entry of the table of scores. A score is computed in two steps, of which a bootstrap resample
- * repeats only the second: `measure` turns each unit (one example, or one group of examples) into a row of numbers;
- * `finish` computes the score from any selection of these rows. */
+/* kind.h: the two steps of a score (ScoreKind.measure and finish), and how they share their numbers. */
 #pragma once
 
 #include "scores/scores.h"
 
 /* The result of `measure`: one row of numbers for each unit. */
-typedef struct ScoreStats {
+struct ScoreStats {
     const ScoreKind *kind;
     const ScoreOptions *options;
     int64_t n;          /* units */
@@ -15,22 +13,6 @@ typedef struct ScoreStats {
     int64_t n_labels;   /* for scores of classes: number of distinct labels */
     int64_t n_averaged; /* f1_macro, f1_micro: labels 0 to n_averaged - 1 are averaged; 0 means all labels that occur */
     int64_t n_invalid;  /* ScoreResult.n_invalid */
-} ScoreStats;
-
-struct ScoreKind {
-    const char *name, *does; /* "rouge_l"; one line of help */
-    ScoreTakes takes;
-    bool several; /* an example may have any number of references; false means exactly one */
-    bool groups;  /* a unit is a group, and ScoreInput.groups is required; false means that a unit is an example */
-    int variant;  /* tells apart the entries that share a `measure` function */
-    int width;    /* numbers per row */
-    const char *values[SCORE_MAX_VALUES + 1]; /* names of the values that `finish` computes */
-    /* Fills stats->at, which holds (in->n, width) zeros. Sets stats->n if units are groups. */
-    bool (*measure)(ScoreStats *stats, const ScoreInput *in, GError **error);
-    /* Computes the values over the n units whose indices are in `pick`; an index may occur several times. */
-    void (*finish)(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
-    /* Makes ScoreResult.signature; NULL means that the score has none. */
-    char *(*signature)(const ScoreInput *in, const ScoreOptions *options);
 };
 
 static inline double *stats_row(const ScoreStats *stats, int64_t unit)
@@ -57,6 +39,12 @@ void finish_means(double *values, const ScoreStats *stats, const int64_t *pick, 
 /* A `finish` function for rows of counts (true positives, predicted positives, actual positives): F1, precision and
  * recall of the summed counts, in percent. */
 void finish_f1(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
+
+/* Sets `low` and `high` of each of n values by the percentile bootstrap (Efron 1979): many resamples are drawn, each of
+ * n units with replacement from the n units; the interval lies between two percentiles of the scores of the resamples.
+ * The units of resample r depend only on (options->seed, r). Resamples in which a value is NaN are ignored for this
+ * value; percentiles are interpolated linearly, as numpy.percentile does. */
+void bootstrap(ScoreValue *values, int n, const ScoreStats *stats);
 
 /* ---- `measure` and `finish` functions, for the table in scores.c; docs/scores.md describes each score ---- */
 bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error);

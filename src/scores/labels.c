@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
+bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     for (int64_t i = 0; i < in->n; i++)
         stats->at[i] = strcmp(in->predictions[i], in->references[i][0]) == 0;
     return true;
@@ -135,9 +134,8 @@ static double label_id(GHashTable *labels, const char *label)
 }
 
 /* The row of an example: number of the predicted label, number of the reference's label. */
-bool classes_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
+bool classes_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     g_autoptr(GHashTable) labels = g_hash_table_new(g_str_hash, g_str_equal);
     for (const char *const *label = stats->options->labels; label && *label; label++)
         label_id(labels, *label);

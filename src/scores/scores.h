@@ -67,18 +67,33 @@ typedef struct ScoreResult {
     char *signature;   /* sacreBLEU's line of settings, or NULL */
 } ScoreResult;
 
+/* How many references an example must have: exactly one, at least one, any number. */
+typedef enum ScoreReferences { REFERENCES_ONE, REFERENCES_SOME, REFERENCES_ANY } ScoreReferences;
 typedef struct ScoreKind ScoreKind;
+typedef struct ScoreStats ScoreStats;
+/* An entry of the table of scores. A score is computed in two steps, of which a bootstrap resample repeats only the
+ * second: `measure` turns each unit (one example, or one group of examples) into a row of numbers; `finish` computes
+ * the score from any selection of these rows. */
+struct ScoreKind {
+    const char *name, *does; /* "rouge_l"; one line of help */
+    ScoreTakes takes;
+    ScoreReferences references;
+    bool groups; /* a unit is a group, and ScoreInput.groups is required; false means that a unit is an example */
+    int variant; /* tells apart the entries that share a `measure` function */
+    int width;   /* numbers per row */
+    const char *const *values; /* names of what `finish` computes, at most SCORE_MAX_VALUES; ends with NULL */
+    /* Fills stats->at, which holds (in->n, width) zeros. Sets stats->n if units are groups. */
+    bool (*measure)(ScoreStats *stats, const ScoreInput *in, GError **error);
+    /* Computes the values over the n units whose indices are in `pick`; an index may occur several times. */
+    void (*finish)(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
+    /* Makes ScoreResult.signature; NULL means that the score has none. */
+    char *(*signature)(const ScoreInput *in, const ScoreOptions *options);
+};
 
 /* Finds a score by its name, such as "rouge_l"; NULL if there is none. */
 const ScoreKind *score_find(const char *name);
 /* Score number i, counted from 0, in the order of docs/scores.md; NULL after the last score. */
 const ScoreKind *score_at(size_t i);
-const char *score_name(const ScoreKind *kind);
-const char *score_does(const ScoreKind *kind); /* one line of help */
-/* Name of value number i, counted from 0, among the score's results; NULL after the last value. */
-const char *score_value_name(const ScoreKind *kind, int i);
-ScoreTakes score_takes(const ScoreKind *kind);
-bool score_takes_groups(const ScoreKind *kind);
 
 /* Computes a score. An example that is invalid for the score is an error LOAM_ERROR_USER that names its number, counted
  * from 1. Free with score_result_clear after success. */

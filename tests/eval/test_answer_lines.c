@@ -26,11 +26,11 @@ static char *draw_text(const Task *task, Philox *rng)
     const ScoreKind *kind = NULL;
     g_auto(GStrv) names = g_strsplit(task->scores, ",", -1);
     kind = score_find(names[0]);
-    if (score_takes(kind) == SCORE_NUMBERS)
+    if (kind->takes == SCORE_NUMBERS)
         return g_strdup_printf("%.1f", (double)philox_below(rng, 50) / 10);
-    if (score_takes(kind) == SCORE_TAGS)
+    if (kind->takes == SCORE_TAGS)
         return g_strdup_printf("%s O %s", philox_below(rng, 2) ? "B-X" : "O", philox_below(rng, 2) ? "B-Y" : "I-X");
-    if (task->labels == NULL && score_takes(kind) == SCORE_LABELS)
+    if (task->labels == NULL && kind->takes == SCORE_LABELS)
         return g_strdup(philox_below(rng, 2) ? "true" : "false");
     if (task->labels && task->grade != wsc_grade)
         return g_strdup(labels[philox_below(rng, g_strv_length(labels))]);
@@ -84,7 +84,7 @@ static void score_file(const char *path, const TaskScores *like, GArray *values)
         ScoreResult result;
         const ScoreKind *kind = score_find(*name);
         g_autoptr(GError) error = NULL;
-        if (!score_read(&examples, &files, score_takes(kind), &error) ||
+        if (!score_read(&examples, &files, kind->takes, &error) ||
             !score_compute(&result, kind, &examples.in, &options, &error))
             g_error("%s: %s", *name, error->message);
         g_assert_cmpint(examples.n_unknown, ==, like->n_unknown);

@@ -18,11 +18,10 @@ static void check_values(const ScoreKind *kind, const ScoreResult *result)
 {
     for (int v = 0; v < result->n_values; v++) {
         double value = result->values[v].value, low = result->values[v].low;
-        bool percent = score_takes(kind) != SCORE_LOGPROBS && strcmp(result->values[v].name, "length") != 0 &&
+        bool percent = kind->takes != SCORE_LOGPROBS && strcmp(result->values[v].name, "length") != 0 &&
                        strcmp(result->values[v].name, "reference_length") != 0;
-        CHECK(isnan(value) || !percent || (value > -100.0001 && value < 100.0001), "%s: %g", score_name(kind), value);
-        CHECK(isnan(low) || low <= result->values[v].high, "%s: %g to %g", score_name(kind), low,
-              result->values[v].high);
+        CHECK(isnan(value) || !percent || (value > -100.0001 && value < 100.0001), "%s: %g", kind->name, value);
+        CHECK(isnan(low) || low <= result->values[v].high, "%s: %g to %g", kind->name, low, result->values[v].high);
     }
 }
 
@@ -68,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const ScoreFiles files = { .predictions = predictions,
                                .references = cut ? paths : NULL,
                                .groups = cut && data[1] & 0x80 ? references : NULL };
-    if (score_read(&examples, &files, score_takes(kind), &error))
+    if (score_read(&examples, &files, kind->takes, &error))
         compute(kind, &examples.in, data[1] & 0x3f);
     else
         CHECK(error && *error->message, "no word about what is wrong");

@@ -43,7 +43,7 @@ static void expect_score_error(const char *name, const char *predictions, const 
     ScoreResult result;
     const ScoreKind *kind = score_find(name);
     const ScoreOptions options = { 0 };
-    g_assert_true(read_pair(&examples, ".jsonl", predictions, references, score_takes(kind), NULL));
+    g_assert_true(read_pair(&examples, ".jsonl", predictions, references, kind->takes, NULL));
     g_assert_false(score_compute(&result, kind, &examples.in, &options, &error));
     if (!strstr(error->message, message))
         g_error("\"%s\" does not say \"%s\"", error->message, message);
@@ -170,8 +170,7 @@ static void invalid_predictions_are_counted(void)
         const ScoreOptions options = { 0 };
         ScoreExamples examples;
         ScoreResult result;
-        g_assert_true(
-            read_pair(&examples, ".jsonl", cases[i].predictions, cases[i].references, score_takes(kind), NULL));
+        g_assert_true(read_pair(&examples, ".jsonl", cases[i].predictions, cases[i].references, kind->takes, NULL));
         g_assert_true(score_compute(&result, kind, &examples.in, &options, NULL));
         g_assert_cmpint(result.n_invalid, ==, 1);
         score_examples_clear(&examples);
