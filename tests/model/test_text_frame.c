@@ -1,7 +1,7 @@
 /* The ids of texts in their frame are those of transformers with its defaults (tools/make-frames.py). */
 #include "base/file.h"
 #include "golden.h"
-#include "model/special_tokens/text_frame.h"
+#include "model/special_tokens/special_tokens.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "model/fairseq/fairseq.h"
 
 #include "format/torch_file.h"
-#include "model/fairseq/lm.h"
-#include "model/fairseq/t5.h"
+#include "model/fairseq/checkpoint.h"
 
 Model *fairseq_import(Device *dev, const char *path, GError **error)
 {

@@ -1,13 +1,10 @@
-#include "model/fairseq/lm.h"
-
+#include "model/fairseq/checkpoint.h"
 #include "model/fairseq/fairseq.h"
-#include "model/fairseq/options.h"
 #include "nn/ctx.h"
 
 #include <string.h>
 
-#define PREFIX    "model/decoder."
-#define FIRST_ROW 2 /* row of the first position, learned or sinusoidal: fairseq's padding is id 1 */
+#define PREFIX "model/decoder."
 
 const TensorName fairseq_lm_body[] = {
     TENSOR("shared", "embed_tokens.weight"),
@@ -32,29 +29,23 @@ static const TensorNames names = {
     .model = "transformer_lm", .prefix = PREFIX, .body = fairseq_lm_body, .heads = heads, .ignored = ignored
 };
 
-static const FileTensor *find_lm_tensor(const TensorFile *file, const char *name)
-{
-    g_autofree char *whole = g_strconcat(PREFIX, name, NULL);
-    return tensor_file_find(file, whole);
-}
-
 /* Learned positions have a table, whose first rows are unused; without learned positions there is no table. */
 static void read_positions(const TensorFile *file, ModelConfig *config)
 {
-    const FileTensor *table = find_lm_tensor(file, "embed_positions.weight");
-    config->position_offset = FIRST_ROW;
+    const FileTensor *table = tensor_file_find(file, PREFIX "embed_positions.weight");
+    config->position_offset = FAIRSEQ_FIRST_ROW;
     config->position = table                                                  ? POSITION_LEARNED
                        : fairseq_flag(file, "no_token_positional_embeddings") ? POSITION_NONE
                                                                               : POSITION_SINUSOIDAL;
     if (table && table->rank == 2)
-        config->max_positions = table->shape[0] - FIRST_ROW;
+        config->max_positions = table->shape[0] - FAIRSEQ_FIRST_ROW;
 }
 
 static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    const FileTensor *embedding = find_lm_tensor(file, "embed_tokens.weight"),
-                     *up = find_lm_tensor(file, "layers.0.fc1.weight");
-    const FileTensor *head = find_lm_tensor(file, "output_projection.weight");
+    const FileTensor *embedding = tensor_file_find(file, PREFIX "embed_tokens.weight"),
+                     *up = tensor_file_find(file, PREFIX "layers.0.fc1.weight");
+    const FileTensor *head = tensor_file_find(file, PREFIX "output_projection.weight");
     if (embedding == NULL || up == NULL || embedding->rank != 2 || up->rank != 2)
         return fail_user(error, "it has no " PREFIX "embed_tokens.weight and " PREFIX "layers.0.fc1.weight: it is no "
                                 "checkpoint of a transformer_lm of fairseq");
@@ -63,8 +54,8 @@ static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **e
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
     config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
-    config->final_norm = find_lm_tensor(file, "layer_norm.weight") != NULL;
-    config->embed_norm = find_lm_tensor(file, "layernorm_embedding.weight") != NULL;
+    config->final_norm = tensor_file_find(file, PREFIX "layer_norm.weight") != NULL;
+    config->embed_norm = tensor_file_find(file, PREFIX "layernorm_embedding.weight") != NULL;
     read_positions(file, config);
     return (config->vocab > 0 && config->width > 0 && config->ffn > 0 && config->max_positions > 0) ||
            fail_user(error, "its tensors make no model");
@@ -72,27 +63,18 @@ static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **e
 
 static bool read_lm_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    model_config_defaults(config);
+    fairseq_defaults(config);
     config->family = FAMILY_GPT;
     config->n_enc = 0;
-    config->norm = NORM_LAYER;
-    config->norm_eps = 1e-5;
-    config->bias = config->norm_bias = config->scale_scores = true;
-    config->gated = config->inner_dropout = false;
     config->init = INIT_SCHEME_FAIRSEQ;
-    config->dropout = 0.1;
-    config->attention_dropout = config->activation_dropout = 0;
+    config->attention_dropout = 0;
     config->post_norm = !fairseq_flag(file, "decoder_normalize_before");
     config->scale_embedding = !fairseq_flag(file, "no_scale_embedding");
     if (fairseq_flag(file, "alibi"))
         return fail_user(error, "its option alibi is true, which loam does not read");
     return read_tensors(file, config, error) &&
            fairseq_heads(file, "decoder_attention_heads", config->width, &config->heads, error) &&
-           fairseq_activation(file, &config->activation, error) &&
-           fairseq_rate(file, "dropout", &config->dropout, error) &&
-           fairseq_rate(file, "attention_dropout", &config->attention_dropout, error) &&
-           fairseq_rate(file, "activation_dropout", &config->activation_dropout, error) &&
-           model_config_check(config, error);
+           fairseq_complete(file, config, error);
 }
 
 Model *fairseq_lm_open(const TensorFile *file, Device *dev, GError **error)

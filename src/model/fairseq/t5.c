@@ -1,14 +1,11 @@
-#include "model/fairseq/t5.h"
-
-#include "model/fairseq/options.h"
+#include "model/fairseq/checkpoint.h"
 #include "nn/ctx.h"
 
 #include <string.h>
 
-#define PREFIX    "model/"
-#define FIRST_ROW 2 /* row of the first position: fairseq's padding is id 1 */
-#define PADDING   1
-#define EOS       2
+#define PREFIX  "model/"
+#define PADDING 1
+#define EOS     2
 
 enum { MOST_DISTANCE = 1 << 20, MOST_BUCKETS = 1 << 12 };
 
@@ -40,24 +37,19 @@ static const TensorNames names = {
     .model = "transformer_t5", .prefix = PREFIX, .body = body, .heads = heads, .ignored = ignored
 };
 
-static const FileTensor *find_t5_tensor(const TensorFile *file, const char *name)
-{
-    g_autofree char *whole = g_strconcat(PREFIX, name, NULL);
-    return tensor_file_find(file, whole);
-}
-
 static const FileTensor *find_matrix(const TensorFile *file, const char *name, GError **error)
 {
-    const FileTensor *tensor = find_t5_tensor(file, name);
+    const FileTensor *tensor = tensor_file_find(file, name);
     if (tensor && tensor->rank == 2 && tensor->shape[0] > 0 && tensor->shape[1] > 0)
         return tensor;
-    fail_user(error, "it has no matrix " PREFIX "%s: it is no checkpoint of a transformer_t5 of fairseq", name);
+    fail_user(error, "it has no matrix %s: it is no checkpoint of a transformer_t5 of fairseq", name);
     return NULL;
 }
 
 bool fairseq_t5_is(const TensorFile *file)
 {
-    return find_t5_tensor(file, "encoder.embed_tokens.weight") && find_t5_tensor(file, "decoder.embed_tokens.weight");
+    return tensor_file_find(file, PREFIX "encoder.embed_tokens.weight") &&
+           tensor_file_find(file, PREFIX "decoder.embed_tokens.weight");
 }
 
 /* Fails unless two options of the file, one for the encoder and one for the decoder, are equal: loam has a single
@@ -74,13 +66,13 @@ static bool check_t5_alike(const TensorFile *file, const char *of_encoder, const
  * or none. */
 static bool read_positions(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    const FileTensor *table = find_matrix(file, "encoder.embed_positions.weight", error),
-                     *bias = find_t5_tensor(file, "encoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight");
+    const FileTensor *table = find_matrix(file, PREFIX "encoder.embed_positions.weight", error),
+                     *bias = tensor_file_find(file, PREFIX "encoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight");
     const char *distance = fairseq_option(file, "encoder_rp_max_dist");
     if (table == NULL)
         return false;
-    config->position_offset = FIRST_ROW;
-    config->max_positions = table->shape[0] - FIRST_ROW;
+    config->position_offset = FAIRSEQ_FIRST_ROW;
+    config->max_positions = table->shape[0] - FAIRSEQ_FIRST_ROW;
     config->position = bias ? POSITION_LEARNED_AND_BIAS : POSITION_LEARNED;
     if (bias == NULL)
         return true;
@@ -88,7 +80,8 @@ static bool read_positions(const TensorFile *file, ModelConfig *config, GError *
         return fail_user(error, "it has relative positions, but no option encoder_rp_max_dist");
     config->rel_rule = RELPOS_AST;
     config->rel_per_block = true;
-    config->rel_encoder_only = find_t5_tensor(file, "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
+    config->rel_encoder_only =
+        tensor_file_find(file, PREFIX "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
     config->rel_buckets = bias->shape[0];
     config->rel_max_distance =
         g_ascii_strtoll(distance, NULL, 10) - 1; /* fairseq's value is the first distance that is too large */
@@ -101,10 +94,10 @@ static bool read_positions(const TensorFile *file, ModelConfig *config, GError *
 
 static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    const FileTensor *embedding = find_matrix(file, "encoder.embed_tokens.weight", error),
-                     *up = embedding ? find_matrix(file, "encoder.layers.0.fc1.weight", error) : NULL,
-                     *second = find_t5_tensor(file, "decoder.embed_tokens.weight"),
-                     *head = find_t5_tensor(file, "decoder.output_projection.weight");
+    const FileTensor *embedding = find_matrix(file, PREFIX "encoder.embed_tokens.weight", error),
+                     *up = embedding ? find_matrix(file, PREFIX "encoder.layers.0.fc1.weight", error) : NULL,
+                     *second = tensor_file_find(file, PREFIX "decoder.embed_tokens.weight"),
+                     *head = tensor_file_find(file, PREFIX "decoder.output_projection.weight");
     if (up == NULL)
         return false;
     if (!fairseq_same_values(embedding, second))
@@ -115,23 +108,18 @@ static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
     config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
-    config->embed_norm = find_t5_tensor(file, "encoder.layernorm_embedding.weight") != NULL;
-    config->final_norm = find_t5_tensor(file, "encoder.layer_norm.weight") != NULL;
+    config->embed_norm = tensor_file_find(file, PREFIX "encoder.layernorm_embedding.weight") != NULL;
+    config->final_norm = tensor_file_find(file, PREFIX "encoder.layer_norm.weight") != NULL;
     return read_positions(file, config, error) &&
            (config->max_positions > 0 || fail_user(error, "its tensors make no model"));
 }
 
 static bool read_t5_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
-    model_config_defaults(config);
+    fairseq_defaults(config);
     config->family = FAMILY_T5;
-    config->norm = NORM_LAYER;
-    config->norm_eps = 1e-5;
-    config->bias = config->norm_bias = config->scale_scores = true;
-    config->gated = config->inner_dropout = false;
     config->init = INIT_SCHEME_FAN_OUT;
-    config->dropout = config->attention_dropout = 0.1;
-    config->activation_dropout = 0;
+    config->attention_dropout = 0.1;
     config->post_norm = !fairseq_flag(file, "encoder_normalize_before");
     config->scale_embedding = g_strcmp0(fairseq_option(file, "no_scale_embedding"), "false") == 0;
     if (!read_t5_shape(file, config, error) ||
@@ -140,11 +128,7 @@ static bool read_t5_config(const TensorFile *file, ModelConfig *config, GError *
     config->head_dim = config->width / config->heads;
     return check_t5_alike(file, "encoder_attention_heads", "decoder_attention_heads", error) &&
            check_t5_alike(file, "encoder_normalize_before", "decoder_normalize_before", error) &&
-           fairseq_activation(file, &config->activation, error) &&
-           fairseq_rate(file, "dropout", &config->dropout, error) &&
-           fairseq_rate(file, "attention_dropout", &config->attention_dropout, error) &&
-           fairseq_rate(file, "activation_dropout", &config->activation_dropout, error) &&
-           model_config_check(config, error);
+           fairseq_complete(file, config, error);
 }
 
 /* AST-T5's task t5_mixture adds as many sentinels as a sample has tokens at the end of the dictionary. */

@@ -9,6 +9,7 @@
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"
+#include "model/params/params.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,48 +27,23 @@ static bool is_unset(const json_t *value)
            (json_is_string(value) && json_string_length(value) == 0);
 }
 
+/* clang-format off */
 /* Keys of LoRA variants that change the model in other ways than w + alpha/R b a, or that set ranks per layer. */
-static const char *const unknown_keys[] = { "use_dora",
-                                            "lora_bias",
-                                            "use_qalora",
-                                            "rank_pattern",
-                                            "alpha_pattern",
-                                            "layers_to_transform",
-                                            "layer_replication",
-                                            "target_parameters",
-                                            "trainable_token_indices",
-                                            "alora_invocation_tokens" };
+static const char *const unknown_keys[] = {
+    "use_dora", "lora_bias", "use_qalora", "rank_pattern", "alpha_pattern", "layers_to_transform", "layer_replication",
+    "target_parameters", "trainable_token_indices", "alora_invocation_tokens",
+};
 
 /* Keys that loam reads, that name the program, or that change nothing in a trained adapter. fan_in_fan_out is the
  * layout of the base model's weights, which the model's architecture tells. */
-static const char *const known_keys[] = { "peft_type",
-                                          "bias",
-                                          "init_lora_weights",
-                                          "r",
-                                          "lora_alpha",
-                                          "lora_dropout",
-                                          "use_rslora",
-                                          "task_type",
-                                          "base_model_name_or_path",
-                                          "target_modules",
-                                          "exclude_modules",
-                                          "modules_to_save",
-                                          "fan_in_fan_out",
-                                          "inference_mode",
-                                          "auto_mapping",
-                                          "revision",
-                                          "peft_version",
-                                          "layers_pattern",
-                                          "megatron_config",
-                                          "megatron_core",
-                                          "loftq_config",
-                                          "eva_config",
-                                          "corda_config",
-                                          "lora_ga_config",
-                                          "runtime_config",
-                                          "qalora_group_size",
-                                          "ensure_weight_tying",
-                                          NULL };
+static const char *const known_keys[] = {
+    "peft_type", "bias", "init_lora_weights", "r", "lora_alpha", "lora_dropout", "use_rslora", "task_type",
+    "base_model_name_or_path", "target_modules", "exclude_modules", "modules_to_save", "fan_in_fan_out",
+    "inference_mode", "auto_mapping", "revision", "peft_version", "layers_pattern", "megatron_config", "megatron_core",
+    "loftq_config", "eva_config", "corda_config", "lora_ga_config", "runtime_config", "qalora_group_size",
+    "ensure_weight_tying", NULL,
+};
+/* clang-format on */
 
 static void warn_of_unknown(const json_t *root)
 {
@@ -394,4 +370,118 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
     g_free(config->lora.targets);
     config->lora.targets = g_string_free(resolved, FALSE);
     return true;
+}
+
+/* ---- adapter_config.json of a model with adapters ---- */
+
+static bool has_name(GPtrArray *names, const char *name)
+{
+    return g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL);
+}
+
+/* Appends a name, which it takes over, unless the list has it already. */
+static void add_new(GPtrArray *names, char *name)
+{
+    if (has_name(names, name))
+        g_free(name);
+    else
+        g_ptr_array_add(names, name);
+}
+
+static json_t *names_json(const GPtrArray *names)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < names->len; i++)
+        json_array_append_new(array, json_string(names->pdata[i]));
+    return array;
+}
+
+static const char *last_word(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* Name of the module of a tensor, "classifier.weight" or "classifier.bias". g_free. */
+static char *module_of(const char *tensor)
+{
+    return g_strndup(tensor, (gsize)(strrchr(tensor, '.') - tensor));
+}
+
+/* The modules with an adapter: the last word of each name if no other module has the same last word, else the full
+ * name. */
+static json_t *targets_json(const TensorNames *tensor_names, const ParamSpec *specs, int n)
+{
+    g_autoptr(GPtrArray) whole = g_ptr_array_new_with_free_func(g_free), words = g_ptr_array_new_with_free_func(g_free);
+    bool clear = true;
+    for (int i = 0; i < n; i++) {
+        g_autofree char *theirs = NULL;
+        if (!g_str_has_suffix(specs[i].name, LORA_A) || !tensor_name_of(tensor_names, specs[i].name, &theirs))
+            continue;
+        theirs[strlen(theirs) - strlen(".lora_A.weight")] = '\0';
+        add_new(whole, g_strdup(theirs));
+        add_new(words, g_strdup(last_word(theirs)));
+    }
+    for (int i = 0; i < n; i++) {
+        g_autofree char *theirs = NULL;
+        if (lora_is_adapter(specs[i].name) || !tensor_name_of(tensor_names, specs[i].name, &theirs))
+            continue;
+        g_autofree char *module = module_of(theirs);
+        clear = clear && (!has_name(words, last_word(module)) || has_name(whole, module));
+    }
+    return names_json(clear ? words : whole);
+}
+
+/* Modules that are trained and stored whole: those of the head. PEFT wraps one called "classifier" as a whole, so names
+ * of heads end at their first dot. */
+static json_t *saved_json(const TensorNames *tensor_names, const ModelConfig *config, const ParamSpec *specs, int n)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++) {
+        g_autofree char *theirs = NULL;
+        if (lora_is_adapter(specs[i].name) || !lora_trains(config, &specs[i]) ||
+            !tensor_name_of(tensor_names, specs[i].name, &theirs))
+            continue;
+        char *module = module_of(theirs);
+        if (tensor_name_is_head(tensor_names, theirs))
+            module[strcspn(module, ".")] = '\0';
+        add_new(names, module);
+    }
+    return names->len ? names_json(names) : json_null();
+}
+
+static json_t *task_type(const ModelConfig *config)
+{
+    const char *name = config->family == FAMILY_GPT                                       ? "CAUSAL_LM"
+                       : config->family == FAMILY_T5 && config->classifier == LABELS_NONE ? "SEQ_2_SEQ_LM"
+                                                                                          : NULL;
+    for (size_t i = 0; name == NULL && i < G_N_ELEMENTS(task_types); i++)
+        if ((int)task_types[i].kind == config->classifier)
+            name = task_types[i].type;
+    return name ? json_string(name) : json_null();
+}
+
+/* Whether the adapted modules are Conv1D of transformers, whose weights are (in, out). */
+static bool transposed(const TensorNames *names)
+{
+    for (const TensorName *name = names->body; name->ours; name++)
+        if (name->transposed)
+            return true;
+    return false;
+}
+
+json_t *hf_adapter_json(const HfArchitecture *arch, const ModelConfig *config, const char *base)
+{
+    const TensorNames names = hf_names(arch, config);
+    int n;
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
+    json_t *root = json_pack("{s:s, s:s, s:I, s:f, s:f, s:b, s:b, s:b, s:b, s:b}", "peft_type", "LORA", "bias", "none",
+                             "r", (json_int_t)config->lora.rank, "lora_alpha", config->lora.alpha, "lora_dropout",
+                             config->lora.dropout, "fan_in_fan_out", transposed(&names), "init_lora_weights", true,
+                             "use_rslora", false, "use_dora", false, "inference_mode", true);
+    json_object_set_new(root, "task_type", task_type(config));
+    json_object_set_new(root, "base_model_name_or_path", base ? json_string(base) : json_null());
+    json_object_set_new(root, "target_modules", targets_json(&names, specs, n));
+    json_object_set_new(root, "modules_to_save", saved_json(&names, config, specs, n));
+    return root;
 }

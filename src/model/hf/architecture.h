@@ -56,16 +56,10 @@ void hf_shape_bert(ModelConfig *config, const ModelConfig *was);
 /* Sets the activation of the transform before the vocabulary (model.head_activation), if the model has one. */
 void hf_fix_head(ModelConfig *config, Activation activation);
 
-/* ---- for Llama and its like ---- */
-
-/* HfArchitecture.write of Llama. */
-void hf_write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles);
-
 /* ---- tables that several architectures share ---- */
 
 #define HF_BERT_POSITIONS "embeddings.position_embeddings.weight"
 
-extern const TensorName hf_bert_body[];  /* embeddings and blocks of BERT and RoBERTa */
-extern const HfKey hf_bert_keys[];       /* keys of config.json of BERT and RoBERTa */
-extern const TensorName hf_llama_body[]; /* embedding and blocks of Llama, also with norms of queries and keys */
-extern const TensorName hf_lm_head[];    /* "lm_head.weight" */
+extern const TensorName hf_bert_body[]; /* embeddings and blocks of BERT and RoBERTa */
+extern const HfKey hf_bert_keys[];      /* keys of config.json of BERT and RoBERTa */
+extern const TensorName hf_lm_head[];   /* "lm_head.weight" */

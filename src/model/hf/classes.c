@@ -1,4 +1,4 @@
-#include "model/hf/classes.h"
+#include "model/hf/config_json.h"
 
 #include "base/log.h"
 #include "base/text.h"

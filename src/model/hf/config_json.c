@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/hub.h"
-#include "model/hf/classes.h"
 #include "model/hf/hf.h"
 #include "model/params/params.h"
 

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "format/weights.h"
 #include "model/hf/adapter.h"
-#include "model/hf/classes.h"
 #include "model/hf/config_json.h"
 #include "model/lora/lora.h"
 #include "model/params/params.h"

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -196,10 +197,8 @@ void hf_id_write(json_t *root, const char *key, int id)
 void hf_eos_write(json_t *root, const TokenRoles *roles)
 {
     const TokenList *eos = &roles->eos;
-    json_t *ids = eos->n > 1 ? json_array() : eos->n == 1 ? json_integer(eos->ids[0]) : json_null();
-    for (int32_t i = 0; json_is_array(ids) && i < eos->n; i++)
-        json_array_append_new(ids, json_integer(eos->ids[i]));
-    json_object_set_new(root, "eos_token_id", ids);
+    json_t *one = eos->n == 1 ? json_integer(eos->ids[0]) : json_null();
+    json_object_set_new(root, "eos_token_id", eos->n > 1 ? json_ids(eos->ids, eos->n) : one);
 }
 
 void hf_ends_write(json_t *root, const TokenRoles *roles)

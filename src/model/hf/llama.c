@@ -1,7 +1,7 @@
-/* Llama: LlamaForCausalLM. */
+/* Llama: LlamaForCausalLM. Qwen 3: Qwen3ForCausalLM, a Llama with norms of queries and keys. */
 #include "model/hf/architecture.h"
 
-const TensorName hf_llama_body[] = {
+static const TensorName body[] = {
     TENSOR("shared", "embed_tokens.weight"),
     TENSOR("decoder.#.self.norm", "layers.#.input_layernorm.weight"),
     TENSOR("decoder.#.self.q_norm", "layers.#.self_attn.q_norm.weight"),
@@ -18,20 +18,36 @@ const TensorName hf_llama_body[] = {
 static const char *const ignored[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
 
 static const HfKey keys[] = {
-    HF_INT("vocab_size", vocab, 32000, 1, 1 << 24),
-    HF_INT("hidden_size", width, 4096, 1, 1 << 16),
-    HF_INT("intermediate_size", ffn, 11008, 1, 1 << 20),
-    HF_INT("num_hidden_layers", n_dec, 32, 1, 1000),
-    HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
-    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
     HF_REAL("attention_dropout", attention_dropout, 0, 0, 0.99),
     HF_REAL("rms_norm_eps", norm_eps, 1e-6, 0, 1),
     HF_REAL("initializer_range", init_std, 0.02, 0, 100),
     HF_ACTIVATION("hidden_act", activation, "silu"),
     HF_FLAG("tie_word_embeddings", tie_embeddings, false),
     HF_FIXED("attention_bias", "false"),
+    { 0 },
+};
+
+static const HfKey llama_keys[] = {
+    HF_INT("vocab_size", vocab, 32000, 1, 1 << 24),
+    HF_INT("hidden_size", width, 4096, 1, 1 << 16),
+    HF_INT("intermediate_size", ffn, 11008, 1, 1 << 20),
+    HF_INT("num_hidden_layers", n_dec, 32, 1, 1000),
+    HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
     HF_FIXED("mlp_bias", "false"),
     HF_FIXED("is_causal", "true"),
+    { 0 },
+};
+
+static const HfKey qwen3_keys[] = {
+    HF_INT("vocab_size", vocab, 151936, 1, 1 << 24),
+    HF_INT("hidden_size", width, 4096, 1, 1 << 16),
+    HF_INT("intermediate_size", ffn, 22016, 1, 1 << 20),
+    HF_INT("num_hidden_layers", n_dec, 32, 1, 1000),
+    HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
+    HF_INT("head_dim", head_dim, 128, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 32768, 1, 1 << 24),
+    HF_FIXED("use_sliding_window", "false"),
     { 0 },
 };
 
@@ -40,6 +56,12 @@ static void shape_llama(ModelConfig *config, const ModelConfig *was)
     config->kv_heads = was->kv_heads;
     config->scale_scores = true;
     config->position = POSITION_ROTARY;
+}
+
+static void shape_qwen3(ModelConfig *config, const ModelConfig *was)
+{
+    shape_llama(config, was);
+    config->qk_norm = QK_NORM_RMS;
 }
 
 static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
@@ -54,8 +76,18 @@ static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
            hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
 }
 
+static bool read_qwen3(const json_t *root, ModelConfig *config, GError **error)
+{
+    /* Qwen3Config has 32 by default, and takes null for as many as there are heads of queries. */
+    const bool null = json_is_null(json_object_get(root, "num_key_value_heads"));
+    const double heads = (double)config->heads;
+    const HfKey kv_heads = HF_INT("num_key_value_heads", kv_heads, null ? heads : 32, 1, heads);
+    return hf_key_read(root, &kv_heads, config, error) &&
+           hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
+}
+
 /* transformers 4 reads rope_theta, transformers 5 reads rope_parameters. */
-void hf_write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles)
+static void write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
@@ -67,12 +99,27 @@ void hf_write_llama(json_t *root, const ModelConfig *config, const TokenRoles *r
 const HfArchitecture hf_llama = {
     .model_type = "llama",
     .stored = ARCHITECTURE_LLAMA,
-    .names = { "LlamaForCausalLM", "model.", hf_llama_body, hf_lm_head, ignored },
-    .keys = keys,
+    .names = { "LlamaForCausalLM", "model.", body, hf_lm_head, ignored },
+    .keys = llama_keys,
+    .more_keys = keys,
     .family = FAMILY_GPT,
     .own_head_dim = true,
     .default_ids = { -1, 1, 2 },
     .read = read_llama,
-    .write = hf_write_llama,
+    .write = write_llama,
     .shape = shape_llama,
+};
+
+const HfArchitecture hf_qwen3 = {
+    .model_type = "qwen3",
+    .stored = ARCHITECTURE_QWEN3,
+    .names = { "Qwen3ForCausalLM", "model.", body, hf_lm_head, NULL },
+    .keys = qwen3_keys,
+    .more_keys = keys,
+    .family = FAMILY_GPT,
+    .own_head_dim = true,
+    .default_ids = { -1, -1, -1 },
+    .read = read_qwen3,
+    .write = write_llama,
+    .shape = shape_qwen3,
 };

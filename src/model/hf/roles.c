@@ -3,36 +3,15 @@
 #include "model/hf/config_json.h"
 
 /* Settings of generation_config.json that change answers. In folders without this file config.json holds them. */
-static const char *const legacy_keys[] = { "max_new_tokens",
-                                           "max_length",
-                                           "min_new_tokens",
-                                           "min_length",
-                                           "do_sample",
-                                           "temperature",
-                                           "top_k",
-                                           "top_p",
-                                           "min_p",
-                                           "typical_p",
-                                           "epsilon_cutoff",
-                                           "eta_cutoff",
-                                           "num_beams",
-                                           "num_beam_groups",
-                                           "diversity_penalty",
-                                           "early_stopping",
-                                           "penalty_alpha",
-                                           "repetition_penalty",
-                                           "encoder_repetition_penalty",
-                                           "length_penalty",
-                                           "exponential_decay_length_penalty",
-                                           "no_repeat_ngram_size",
-                                           "encoder_no_repeat_ngram_size",
-                                           "bad_words_ids",
-                                           "suppress_tokens",
-                                           "begin_suppress_tokens",
-                                           "sequence_bias",
-                                           "forced_bos_token_id",
-                                           "forced_eos_token_id",
-                                           NULL };
+/* clang-format off */
+static const char *const legacy_keys[] = {
+    "max_new_tokens", "max_length", "min_new_tokens", "min_length", "do_sample", "temperature", "top_k", "top_p",
+    "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "num_beams", "num_beam_groups", "diversity_penalty",
+    "early_stopping", "penalty_alpha", "repetition_penalty", "encoder_repetition_penalty", "length_penalty",
+    "exponential_decay_length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+    "suppress_tokens", "begin_suppress_tokens", "sequence_bias", "forced_bos_token_id", "forced_eos_token_id", NULL,
+};
+/* clang-format on */
 
 /* Keys of generation_config.json that are fields of TokenRoles, or name the program that wrote the file. */
 static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder_start_token_id", "_from_model_config",

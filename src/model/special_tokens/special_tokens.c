@@ -1,4 +1,31 @@
-#include "model/special_tokens/token_roles.h"
+#include "model/special_tokens/special_tokens.h"
+
+#include "base/json_line.h"
+#include "nn/ctx.h"
+
+#include <string.h>
+
+static TextFrame frame_of_encoder(const ModelConfig *config, const Tokenizer *tok)
+{
+    const int32_t cls = tokenizer_encoder_role(tok, ROLE_CLS), sep = tokenizer_encoder_role(tok, ROLE_SEP);
+    bool doubled = config->token_types < 2 && cls >= 0 && strcmp(tokenizer_piece(tok, cls), "<s>") == 0;
+    return frame_of(cls, sep, doubled);
+}
+
+TextFrame model_text_frame(const ModelConfig *config, const Tokenizer *tok)
+{
+    const TextFrame own = *tokenizer_frame(tok);
+    const FrameTokens *after = &own.after;
+    bool t5 = config->n_dec > 0 || (config->norm == NORM_RMS && config->position == POSITION_RELATIVE_BIAS);
+    if (config->n_enc == 0)
+        return after->n == 0 ? own : (TextFrame){ .before = own.before };
+    if (!t5)
+        return own.before.n > 0 && after->n > 0 ? own : frame_of_encoder(config, tok);
+    return after->n > 0 && after->ids[after->n - 1] == tokenizer_eos(tok) ? own
+                                                                          : frame_of(-1, tokenizer_eos(tok), false);
+}
+
+/* ---- ids that start and end generated text ---- */
 
 TokenRoles token_roles_none(void)
 {
@@ -58,13 +85,11 @@ static const struct {
 
 json_t *token_roles_json(const TokenRoles *roles)
 {
-    json_t *object = json_object(), *eos = json_array();
+    json_t *object = json_object();
     for (size_t i = 0; i < G_N_ELEMENTS(id_fields); i++)
         json_object_set_new(object, id_fields[i].name,
                             json_integer(G_STRUCT_MEMBER(int32_t, roles, id_fields[i].offset)));
-    for (int32_t i = 0; i < roles->eos.n; i++)
-        json_array_append_new(eos, json_integer(roles->eos.ids[i]));
-    json_object_set_new(object, "eos", eos);
+    json_object_set_new(object, "eos", json_ids(roles->eos.ids, roles->eos.n));
     if (roles->generation)
         json_object_set(object, "generation", roles->generation);
     if (roles->sentence)

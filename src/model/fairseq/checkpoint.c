@@ -1,6 +1,6 @@
-#include "model/fairseq/options.h"
+#include "model/fairseq/checkpoint.h"
 
-#include "device/ops.h"
+#include "nn/ctx.h"
 
 #include <string.h>
 
@@ -22,7 +22,8 @@ bool fairseq_flag(const TensorFile *file, const char *name)
     return g_strcmp0(fairseq_option(file, name), "true") == 0;
 }
 
-bool fairseq_rate(const TensorFile *file, const char *name, double *out, GError **error)
+/* On entry *out holds the default, which stays if the checkpoint does not have the option. */
+static bool read_rate(const TensorFile *file, const char *name, double *out, GError **error)
 {
     const char *text = fairseq_option(file, name);
     if (text)
@@ -30,7 +31,7 @@ bool fairseq_rate(const TensorFile *file, const char *name, double *out, GError 
     return (*out >= 0 && *out < 1) || fail_user(error, "its option %s is %s, want 0 to 0.99", name, text);
 }
 
-bool fairseq_activation(const TensorFile *file, int *activation, GError **error)
+static bool read_activation_fn(const TensorFile *file, int *activation, GError **error)
 {
     static const struct {
         const char *name;
@@ -47,6 +48,26 @@ bool fairseq_activation(const TensorFile *file, int *activation, GError **error)
             return true;
         }
     return fail_user(error, "its option activation_fn is %s, want relu, gelu, gelu_fast, gelu_accurate or tanh", text);
+}
+
+void fairseq_defaults(ModelConfig *config)
+{
+    model_config_defaults(config);
+    config->norm = NORM_LAYER;
+    config->norm_eps = 1e-5;
+    config->bias = config->norm_bias = config->scale_scores = true;
+    config->gated = config->inner_dropout = false;
+    config->dropout = 0.1;
+    config->activation_dropout = 0;
+}
+
+bool fairseq_complete(const TensorFile *file, ModelConfig *config, GError **error)
+{
+    return read_activation_fn(file, &config->activation, error) &&
+           read_rate(file, "dropout", &config->dropout, error) &&
+           read_rate(file, "attention_dropout", &config->attention_dropout, error) &&
+           read_rate(file, "activation_dropout", &config->activation_dropout, error) &&
+           model_config_check(config, error);
 }
 
 bool fairseq_heads(const TensorFile *file, const char *name, int64_t width, int64_t *heads, GError **error)
