@@ -12,7 +12,6 @@ typedef struct Epoch {
     int64_t number;  /* -1 means not built yet */
     uint32_t *order; /* (documents); NULL means the order of the file */
     int64_t *starts; /* (documents + 1) */
-    uint64_t last_use;
 } Epoch;
 
 struct Chunks {
@@ -25,8 +24,7 @@ struct Chunks {
     int64_t *full_starts; /* (documents + 1) number of the first full chunk of a document */
     uint32_t *rests;      /* (n_chunks - n_full) the document of each shorter chunk */
 
-    Epoch epochs[CACHED_EPOCHS];
-    uint64_t uses;
+    Epoch epochs[CACHED_EPOCHS]; /* epoch e is entry e mod CACHED_EPOCHS */
 };
 
 static int64_t document_length(const Chunks *chunks, int64_t document)
@@ -169,19 +167,10 @@ static void build_epoch(const Chunks *chunks, Epoch *epoch, int64_t number)
 
 static const Epoch *find_epoch(Chunks *chunks, int64_t number)
 {
-    Epoch *oldest = &chunks->epochs[0];
-    for (int i = 0; i < CACHED_EPOCHS; i++) {
-        Epoch *epoch = &chunks->epochs[i];
-        if (epoch->number == number) {
-            epoch->last_use = ++chunks->uses;
-            return epoch;
-        }
-        if (epoch->last_use < oldest->last_use)
-            oldest = epoch;
-    }
-    build_epoch(chunks, oldest, number);
-    oldest->last_use = ++chunks->uses;
-    return oldest;
+    Epoch *epoch = &chunks->epochs[number % CACHED_EPOCHS];
+    if (epoch->number != number)
+        build_epoch(chunks, epoch, number);
+    return epoch;
 }
 
 /* ---- reading ---- */

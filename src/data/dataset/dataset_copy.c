@@ -100,30 +100,25 @@ bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, Datas
     return finish_dataset(writer, good, counts, error);
 }
 
+/* Writes documents [first, last) of a source; with a key in the random order that it gives all of them. */
+static bool write_documents(const Dataset *source, const char *out, int64_t first, int64_t last, const PhiloxKey *key,
+                            DatasetCounts *counts, GError **error)
+{
+    DatasetWriter *writer = check_apart(source, out, error) ? open_like(source, out, error) : NULL;
+    bool good = writer != NULL;
+    for (int64_t i = first; good && i < last; i++)
+        good = copy_document(writer, source, key ? (int64_t)philox_permute(*key, 0, (uint64_t)i, (uint64_t)last) : i,
+                             error);
+    return finish_dataset(writer, good, counts, error);
+}
+
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error)
 {
     Dataset *source = dataset_open(prefix, error);
-    if (source == NULL)
-        return false;
-    DatasetWriter *writer = check_apart(source, out, error) ? open_like(source, out, error) : NULL;
-    bool good = writer != NULL;
     const PhiloxKey key = philox_key(seed, PHILOX_DOCUMENT_ORDER, SHUFFLE_LAYER);
-    int64_t n = indexed_documents(source->set);
-    for (int64_t i = 0; good && i < n; i++)
-        good = copy_document(writer, source, (int64_t)philox_permute(key, 0, (uint64_t)i, (uint64_t)n), error);
-    good = finish_dataset(writer, good, counts, error);
+    const bool good = source && write_documents(source, out, 0, indexed_documents(source->set), &key, counts, error);
     dataset_close(source);
     return good;
-}
-
-static bool write_share(const Dataset *source, const char *prefix, int64_t first, int64_t last, DatasetCounts *counts,
-                        GError **error)
-{
-    DatasetWriter *writer = check_apart(source, prefix, error) ? open_like(source, prefix, error) : NULL;
-    bool good = writer != NULL;
-    for (int64_t i = first; good && i < last; i++)
-        good = copy_document(writer, source, i, error);
-    return finish_dataset(writer, good, counts, error);
 }
 
 /* Fails if a part with share 0, which is not written, exists from an earlier split: it may contain documents of the
@@ -153,7 +148,8 @@ bool dataset_split(const char *prefix, const char *out, const double shares[SPLI
     for (int i = 0; ok && i < SPLIT_PARTS; i++) {
         g_autofree char *share = g_strdup_printf("%s-%s", out, split_names[i]);
         counts[i] = (DatasetCounts){ 0 };
-        ok = shares[i] <= 0 || write_share(source, share, boundaries[i], boundaries[i + 1], &counts[i], error);
+        ok =
+            shares[i] <= 0 || write_documents(source, share, boundaries[i], boundaries[i + 1], NULL, &counts[i], error);
     }
     dataset_close(source);
     return ok;

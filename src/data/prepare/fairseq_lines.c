@@ -2,9 +2,9 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "data/corpus/corpus.h"
 #include "data/dataset/dataset.h"
-#include "data/prepare/fairseq_identity.h"
 #include "format/fairseq_dict.h"
 #include "text/fairseq_words.h"
 #include "text/word_table.h"
@@ -81,6 +81,26 @@ static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError 
     }
     word_table_clear(&words);
     return dict;
+}
+
+bool fairseq_lines_write_identity(const Tokenizer *tok, const char *folder, const int64_t *counts, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "dict.txt", NULL);
+    FairseqDict *dict = fairseq_dict_new();
+    for (int id = FAIRSEQ_SPECIALS; id < tokenizer_size(tok); id++) {
+        const char *piece = tokenizer_piece(tok, id);
+        g_autofree char *unprintable = g_strdup_printf("madeupword%04d", id);
+        bool plain = piece && *piece && !strpbrk(piece, "\r\n") && g_utf8_validate(piece, -1, NULL);
+        fairseq_dict_add(dict, plain ? piece : unprintable, counts[id]);
+    }
+    if (tokenizer_pad(tok) != 1 || tokenizer_eos(tok) != 2)
+        log_warning(
+            "fairseq takes id 1 for padding and id 2 for the end of a line; this tokenizer's are %d and %d, and "
+            "the files hold its own",
+            tokenizer_pad(tok), tokenizer_eos(tok));
+    bool done = fairseq_dict_write(dict, path, error);
+    fairseq_dict_free(dict);
+    return done;
 }
 
 /* ---- the sets ---- */
@@ -257,7 +277,8 @@ static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *st
                          tokenizer_path(options->tok));
     g_autofree int64_t *counts = g_new0(int64_t, stats->dictionary);
     SetWriter out = { .options = options, .meta = dataset_meta_of(options->tok, true) };
-    return write_sets(&out, counts, stats, error) && fairseq_identity_write(options->tok, options->out, counts, error);
+    return write_sets(&out, counts, stats, error) &&
+           fairseq_lines_write_identity(options->tok, options->out, counts, error);
 }
 
 bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)

@@ -42,3 +42,8 @@ typedef struct FairseqLinesStats {
 char **fairseq_lines_prefixes(const FairseqLinesOptions *options);
 /* Writes all datasets and the dictionary. *stats says what was written. */
 bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error);
+/* Writes FOLDER/dict.txt, a dictionary of fairseq in which every piece of a tokenizer has the same id as in the
+ * tokenizer. Line i, counted from 0, has the piece with id i + 4 and its count, since fairseq gives the
+ * ids 0 to 3 to <s>, <pad>, </s> and <unk>. If the tokenizer has other pieces at the ids 0 to 3, a warning names them.
+ * counts: (tokenizer_size) the count of each id. */
+bool fairseq_lines_write_identity(const Tokenizer *tok, const char *folder, const int64_t *counts, GError **error);

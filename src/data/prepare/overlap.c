@@ -1,6 +1,6 @@
 #include "data/prepare/overlap.h"
 
-#include "data/prepare/words.h"
+#include "data/prepare/repeats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* overlap.h: finds documents of a corpus that repeat a document of an evaluation set. Texts are compared as sequences
- * of words (words.h). A document is an exact duplicate if it has the same words as a document of the set. It is a near
- * duplicate if it contains at least the fraction `share` of the distinct n-grams of words in a document of the set. A
- * document of fewer than n words has no n-grams. */
+ * of words (repeats.h). A document is an exact duplicate if it has the same words as a document of the set. It is a
+ * near duplicate if it contains at least the fraction `share` of the distinct n-grams of words in a document of the
+ * set. A document of fewer than n words has no n-grams. */
 #pragma once
 
 #include "data/corpus/corpus.h"

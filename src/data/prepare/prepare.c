@@ -4,16 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/dataset/dataset.h"
-#include "data/prepare/fairseq_identity.h"
 #include "data/prepare/prepare_pipeline.h"
 #include "data/prepare/unknown_characters.h"
-#include "data/prepare/weights.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-enum { TRAIN, VALID, N_PARTS };
 
 /* ---- documents that were held out before ---- */
 
@@ -394,7 +390,7 @@ static bool finish_all(Run *run, GError **error)
         return false;
     if (run->ndtypes && !ndtype_dict_write(run->ndtypes, run->options->out, error))
         return false;
-    return !run->id_counts || fairseq_identity_write(run->tok, run->options->out, run->id_counts, error);
+    return !run->id_counts || fairseq_lines_write_identity(run->tok, run->options->out, run->id_counts, error);
 }
 
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,

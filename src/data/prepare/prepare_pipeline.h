@@ -50,3 +50,12 @@ Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, c
 void pipeline_close(Pipeline *pipeline);
 /* Returns the next job, tokenized. It is valid until the next call. */
 PipelineJob *pipeline_next(Pipeline *pipeline);
+
+/* ---- outputs (prepare_outputs.c) ---- */
+
+enum { TRAIN, VALID, N_PARTS }; /* of each output */
+
+/* Writes the weights of the languages, with sum 1: {"python": 0.4, "text": 0.1, …}, into the file at
+ * prepare_weights_path, which data.train accepts (data/language_weights.h). A language without training documents is
+ * left out. */
+bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *stats, GError **error);

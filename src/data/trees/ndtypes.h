@@ -36,8 +36,6 @@ static inline NdtypeEvent ndtype_unpack(uint32_t packed)
 char *ndtypes_prefix(const char *prefix);
 /* FOLDER/LANG/ndtypes/ffr/SPLIT.ffr. Free with g_free. */
 char *ndtypes_ffrecord(const char *prefix);
-/* FOLDER/dict_ndtype.txt. Free with g_free. */
-char *ndtypes_dictionary(const char *prefix);
 
 typedef struct Ndtypes Ndtypes; /* read-only; thread-safe */
 /* Opens the side files of the dataset with this path prefix. If the folder has a dictionary but no side files for LANG,

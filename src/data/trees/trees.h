@@ -40,7 +40,7 @@ typedef enum SegmentRule { SEGMENT_LEAST, SEGMENT_GREEDY } SegmentRule;
 int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_t limit, SegmentRule rule,
                       GArray *ends);
 
-/* ---- PREFIX.tree (tree_write.c, tree_read.c) ---- */
+/* ---- PREFIX.tree (tree_file.c) ---- */
 
 /* The format of PREFIX.tree, little-endian, has these parts:
  * - "LOAMTREE" and u64 version 1;
@@ -49,7 +49,7 @@ int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_
  * previous node, its end minus its begin, its type;
  * - a JSON text with the languages and the node types of each;
  * - u64 offsets in the file: of each record, and of the end of the last record;
- * - a footer (TreeFooter in tree_file.h): u64 number of documents, u64 offset of the JSON text, u64 offset of the
+ * - a footer (TreeFooter in tree_file.c): u64 number of documents, u64 offset of the JSON text, u64 offset of the
  * offsets, and "LOAMTREE". */
 
 typedef struct TreeWriter TreeWriter;
@@ -79,7 +79,7 @@ const char *trees_type(const Trees *trees, int language, int type); /* name of a
 /* Computes the hash of the file, as tree_writer_finish does. */
 bool trees_hash(const Trees *trees, char hash[17], GError **error);
 
-/* ---- the side files of AST-T5 (ndtypes_write.c, ndtypes_read.c; ndtypes.h describes them) ---- */
+/* ---- the side files of AST-T5 (ndtypes.c; ndtypes.h describes them) ---- */
 
 typedef struct NdtypeDict NdtypeDict;
 /* Makes the dictionary of AST-T5's side files: one symbol per node type of every grammar, and one symbol per token
