@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "plan/memory.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 
@@ -65,9 +66,15 @@ static bool fits_here(const Config *config, int32_t input_length, int32_t target
 static bool find_saved(const Config *config, int32_t input_length, int32_t target_length, Device *dev, int64_t *samples,
                        GError **error)
 {
+    static const char *const names[] = { "train.micro_batch", NULL };
     Config trial = *config; /* shallow copy */
-    if (!config_saved_micro_batch(config, &trial.train.micro_batch, error))
+    g_auto(Config) saved = { 0 };
+    *samples = 0;
+    if (*config->run.dir == '\0' || !run_has_config(config->run.dir))
+        return true;
+    if (!config_read_saved(&saved, config->run.dir, names, error))
         return false;
+    trial.train.micro_batch = saved.train.micro_batch;
     *samples = config_micro_is_auto(&trial) ? 0 : config_micro_samples(&trial);
     if (*samples == 0 || fits_here(&trial, input_length, target_length, dev))
         return true;

@@ -186,30 +186,29 @@ void section_machine(GString *page, const ReportRun *runs, int n)
 
 /* ---- options ---- */
 
-static const OptionDifference *find_difference(const GPtrArray *differences, const char *name)
+static const ConfigChange *find_difference(const GPtrArray *differences, const char *name)
 {
     for (guint i = 0; differences && i < differences->len; i++) {
-        const OptionDifference *difference = differences->pdata[i];
-        if (strcmp(difference->name, name) == 0)
+        const ConfigChange *difference = differences->pdata[i];
+        if (strcmp(difference->row->name, name) == 0)
             return difference;
     }
     return NULL;
 }
 
 /* Adds the row of an option, with its default and its value in each run, unless an earlier run has added it. */
-static void add_option_row(HtmlTable *table, GPtrArray *const *all, int n, int first,
-                           const OptionDifference *difference)
+static void add_option_row(HtmlTable *table, GPtrArray *const *all, int n, int first, const ConfigChange *difference)
 {
     for (int i = 0; i < first; i++)
-        if (find_difference(all[i], difference->name))
+        if (find_difference(all[i], difference->row->name))
             return;
-    html_table_add(table, g_strdup(difference->name));
-    html_table_add(table, report_clean(*difference->by_default ? difference->by_default : "(none)", 200));
+    html_table_add(table, g_strdup(difference->row->name));
+    html_table_add(table, report_clean(*difference->was ? difference->was : "(none)", 200));
     for (int i = 0; i < n; i++) {
-        const OptionDifference *own = find_difference(all[i], difference->name);
+        const ConfigChange *own = find_difference(all[i], difference->row->name);
         html_table_add(table, all[i] == NULL ? g_strdup("?")
                               : own == NULL  ? g_strdup("(default)")
-                                             : report_clean(*own->value ? own->value : "(none)", 400));
+                                             : report_clean(*own->is ? own->is : "(none)", 400));
     }
 }
 

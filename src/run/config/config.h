@@ -149,14 +149,17 @@ const OptionTable *config_options(void);
  * ends with NULL. */
 extern const char *const recipe_options[];
 
-/* An option of a run that is not its default, and both as text. */
-typedef struct OptionDifference {
-    const char *name;
-    char *value, *by_default;
-} OptionDifference;
-/* The options of a run's config.yaml that differ from what they would be by default, run.dir excepted: OptionDifference
- * *, owned by the array, in the order of the table. Defaults that depend on the model or the optimizer are those for
- * the run's own. No other file is read. */
+/* An option with another value than before, and both as text. */
+typedef struct ConfigChange {
+    const OptionRow *row;
+    char *was, *is;
+} ConfigChange;
+/* A list of ConfigChange *, which it owns; config_changes_add takes the texts. */
+GPtrArray *config_changes_new(void);
+void config_changes_add(GPtrArray *changes, const OptionRow *row, char *was, char *is);
+/* The options of a run's config.yaml that differ from what they would be by default (`was`), run.dir excepted: a list
+ * of changes in the order of the table. Defaults that depend on the model or the optimizer are those for the run's own.
+ * No other file is read. */
 GPtrArray *config_differences(const char *path, GError **error);
 
 /* ---- loading ---- */
@@ -205,13 +208,8 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error);
  * TUNABLE that decide what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref.
  */
 json_t *config_record(const Config *config);
-/* An option whose value differs from the recorded one. */
-typedef struct ConfigChange {
-    const OptionRow *row;
-    char *was, *is; /* recorded, and in the configuration; "(none)" for an empty value */
-} ConfigChange;
-/* The options in which the configuration differs from a record: ConfigChange *; free with g_ptr_array_unref. Options
- * that the record, of an earlier version, lacks are not compared. origin: for errors. NULL on an error. */
+/* The options in which the configuration differs from a record (`was`): a list of changes. Options that the record, of
+ * an earlier version, lacks are not compared. origin: for errors. NULL on an error. */
 GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error);
 /* A list of datasets (data.train) without their paths, "PATH:0.7,PATH:0.3": the weights, and the parts of a split.
  * g_free. */
@@ -233,8 +231,9 @@ bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *
 /* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
  * RUN/config.yaml, if that exists, and to those of the record; with refuse it is an error if one of them differs. */
 bool config_settle_schedule(Config *config, const RunRecord *record, GError **error);
-/* Sets *micro to train.micro_batch in RUN/config.yaml; its value is 0 if there is no such file, or if it says auto. */
-bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error);
+/* Reads the options `names` (ends with NULL) from RUN/config.yaml into *saved, zeroed memory that config_clear frees;
+ * the others get their defaults. */
+bool config_read_saved(Config *saved, const char *run, const char *const *names, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
 

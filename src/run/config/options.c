@@ -326,3 +326,18 @@ const OptionTable *config_options(void)
     }
     return &table;
 }
+
+bool config_read_saved(Config *saved, const char *run, const char *const *names, GError **error)
+{
+    g_autofree char *path = g_build_filename(run, "config.yaml", NULL);
+    g_autoptr(GPtrArray) all = option_settings_new(), wanted = option_settings_new();
+    options_set_defaults(config_options(), saved);
+    if (!option_settings_read_yaml(all, path, error))
+        return false;
+    for (; *names; names++) {
+        const char *value = option_settings_find(all, *names);
+        if (value)
+            option_settings_add(wanted, *names, value, path);
+    }
+    return options_apply(config_options(), saved, wanted, error);
+}

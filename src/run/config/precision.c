@@ -12,37 +12,22 @@ static int native_precision(const char *device)
     return compute_device_is_gpu(device) || device_cpu_bf16() ? PRECISION_BF16 : PRECISION_F32;
 }
 
-/* Reads the options of this file from RUN/config.yaml, others keep their defaults. config is zeroed memory. */
-static bool read_saved(Config *config, const char *path, GError **error)
-{
-    static const char *const names[] = { "train.precision", "train.f32_residual", "train.f32_gradients" };
-    g_autoptr(GPtrArray) all = option_settings_new(), ours = option_settings_new();
-    options_set_defaults(config_options(), config);
-    if (!option_settings_read_yaml(all, path, error))
-        return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        const char *value = option_settings_find(all, names[i]);
-        if (value)
-            option_settings_add(ours, names[i], value, path);
-    }
-    return options_apply(config_options(), config, ours, error);
-}
+/* The options of config.yaml that say in which precision a run was trained. */
+static const char *const saved_names[] = { "train.precision", "train.f32_residual", "train.f32_gradients", NULL };
 
 static bool find_precision(Config *config, GError **error)
 {
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_auto(Config) saved = { 0 };
     if (config->train.precision != PRECISION_AUTO)
         return true;
     config->train.precision = native_precision(config->train.device);
     if (*config->run.dir == '\0' || !run_has_config(config->run.dir))
         return true;
-    Config saved = { 0 };
-    bool read = read_saved(&saved, path, error);
-    if (read) /* a config.yaml without train.precision was written before the option existed: runs then computed in f32
-               */
-        config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
-    options_clear(config_options(), &saved);
-    return read;
+    if (!config_read_saved(&saved, config->run.dir, saved_names, error))
+        return false;
+    /* A config.yaml without train.precision was written before the option existed: runs then computed in f32. */
+    config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
+    return true;
 }
 
 bool config_resolve_precision(Config *config, GError **error)
@@ -102,13 +87,11 @@ bool precision_of_name(const char *name, const char *option, const char *device,
 
 bool precision_of_run(const char *run, Precision *precision, GError **error)
 {
-    g_autofree char *path = g_build_filename(run, "config.yaml", NULL);
-    Config saved = { 0 };
-    bool read = read_saved(&saved, path, error);
-    if (read)
-        *precision = config_precision(&saved);
-    options_clear(config_options(), &saved);
-    return read;
+    g_auto(Config) saved = { 0 };
+    if (!config_read_saved(&saved, run, saved_names, error))
+        return false;
+    *precision = config_precision(&saved);
+    return true;
 }
 
 char *precision_describe(Precision precision)

@@ -103,18 +103,20 @@ static void change_free(void *memory)
     g_free(change);
 }
 
-static ConfigChange *change_new(const OptionRow *row, const char *was, const char *is)
+GPtrArray *config_changes_new(void)
 {
-    ConfigChange *change = g_new(ConfigChange, 1);
-    *change = (ConfigChange){ row, g_strdup(*was ? was : "(none)"), g_strdup(*is ? is : "(none)") };
-    return change;
+    return g_ptr_array_new_with_free_func(change_free);
+}
+
+void config_changes_add(GPtrArray *changes, const OptionRow *row, char *was, char *is)
+{
+    g_ptr_array_add(changes, g_memdup2(&(ConfigChange){ row, was, is }, sizeof(ConfigChange)));
 }
 
 GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error)
 {
     const OptionTable *table = config_options();
-    g_autoptr(GPtrArray) settings = recorded_settings(record, origin),
-                         changes = g_ptr_array_new_with_free_func(change_free);
+    g_autoptr(GPtrArray) settings = recorded_settings(record, origin), changes = config_changes_new();
     g_auto(Config) recorded = { 0 };
     options_set_defaults(table, &recorded);
     for (guint i = 0; i < settings->len; i++) {
@@ -128,7 +130,7 @@ GPtrArray *config_record_changes(const Config *config, const json_t *record, con
         g_autofree char *was = is_shape ? g_strdup(setting->value) : options_plain_value(table, &recorded, row),
                         *is = recorded_value(config, row);
         if (strcmp(was, is) != 0)
-            g_ptr_array_add(changes, change_new(row, was, is));
+            config_changes_add(changes, row, g_steal_pointer(&was), g_steal_pointer(&is));
     }
     return g_steal_pointer(&changes);
 }

@@ -1,9 +1,10 @@
 /* saved.c: saves the configuration in a run directory, and compares the configuration of a resumed run with the saved
- * one and with the record of its newest checkpoint (recorded.c). */
+ * one and with the record of its newest checkpoint (recorded.c), and a saved one with the defaults. */
 #include "base/file.h"
 #include "base/log.h"
 #include "data/sources.h"
 #include "run/config/config.h"
+#include "run/config/layers.h"
 #include "run/run_dir.h"
 #include "text/tokenizer.h"
 
@@ -66,12 +67,6 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
 
 /* ---- comparison with the saved configuration ---- */
 
-static char *shown(const Config *config, const OptionRow *row)
-{
-    g_autofree char *value = options_value(config_options(), config, row);
-    return *value ? g_steal_pointer(&value) : g_strdup("(none)");
-}
-
 /* Whether two lists of datasets differ only in their paths. The datasets' contents are compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
@@ -79,54 +74,61 @@ static bool same_sources(const char *a, const char *b)
     return strcmp(x, y) == 0;
 }
 
-/* Logs a change, unless it was logged before. */
-static void note_change(const OptionRow *row, const char *was, const char *is, GPtrArray *changes)
+/* The options of class IDENTITY, then those of class TUNABLE, that differ from RUN/config.yaml: a list of changes,
+ * empty if there is no such file. NULL on an error. */
+static GPtrArray *file_changes(const Config *config, GError **error)
 {
-    g_autofree char *change = g_strdup_printf("%s changed from %s to %s", row->name, was, is);
-    if (g_ptr_array_find_with_equal_func(changes, change, g_str_equal, NULL))
-        return;
-    log_info("%s", change);
-    g_ptr_array_add(changes, g_steal_pointer(&change));
-}
-
-static bool refuse_change(const char *whose, const OptionRow *row, const char *was, const char *is, GError **error)
-{
-    return fail_user(error,
-                     "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
-                     whose, row->name, was, is);
-}
-
-static bool compare_config(const Config *saved, const Config *config, GPtrArray *changes, GError **error)
-{
-    static const OptionClass classes[] = { OPT_IDENTITY, OPT_TUNABLE };
-    for (size_t c = 0; c < G_N_ELEMENTS(classes); c++) {
-        g_autoptr(GPtrArray) rows = options_differences(config_options(), saved, config, classes[c]);
+    const OptionTable *table = config_options();
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) changes = config_changes_new();
+    g_auto(Config) saved = { 0 };
+    if (!run_has_config(config->run.dir))
+        return g_steal_pointer(&changes);
+    if (!config_load(&saved, path, NULL, 0, error))
+        return NULL;
+    Config was = resolved(&saved), is = resolved(config);
+    for (OptionClass class = OPT_IDENTITY; class <= OPT_TUNABLE; class ++) {
+        g_autoptr(GPtrArray) rows = options_differences(table, &was, &is, class);
         for (guint i = 0; i < rows->len; i++) {
             const OptionRow *row = rows->pdata[i];
-            const bool moved =
-                strcmp(row->name, "data.train") == 0 && same_sources(saved->data.train, config->data.train);
-            g_autofree char *was = shown(saved, row), *is = shown(config, row);
-            if (classes[c] == OPT_IDENTITY && !moved)
-                return refuse_change(config->run.dir, row, was, is, error);
-            note_change(row, was, is, changes);
+            config_changes_add(changes, row, options_value(table, &was, row), options_value(table, &is, row));
         }
+    }
+    clear_resolved(&was);
+    clear_resolved(&is);
+    return g_steal_pointer(&changes);
+}
+
+static const char *shown(const char *value)
+{
+    return *value ? value : "(none)";
+}
+
+/* Refuses a change of class IDENTITY, except of data.train to the same datasets by other paths; logs every other change
+ * that was not logged before, and appends it to `changes`. whose: the run or its checkpoint. */
+static bool note_changes(const GPtrArray *all, const char *whose, GPtrArray *changes, GError **error)
+{
+    for (guint i = 0; i < all->len; i++) {
+        const ConfigChange *change = all->pdata[i];
+        const char *name = change->row->name, *was = shown(change->was), *is = shown(change->is);
+        const bool moved = strcmp(name, "data.train") == 0 && same_sources(was, is);
+        g_autofree char *text = g_strdup_printf("%s changed from %s to %s", name, was, is);
+        if (change->row->class == OPT_IDENTITY && !moved)
+            return fail_user(
+                error, "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
+                whose, name, was, is);
+        if (g_ptr_array_find_with_equal_func(changes, text, g_str_equal, NULL))
+            continue;
+        log_info("%s", text);
+        g_ptr_array_add(changes, g_steal_pointer(&text));
     }
     return true;
 }
 
-static bool compare_record(const RunRecord *record, const Config *config, GPtrArray *changes, GError **error)
+/* The changes from the record of the newest checkpoint; an empty list if there is none. */
+static GPtrArray *checkpoint_changes(const Config *config, const RunRecord *record, const char *whose, GError **error)
 {
-    if (record->folder == NULL)
-        return true;
-    g_autofree char *whose = g_strdup_printf("%s of %s", strrchr(record->folder, '/') + 1, config->run.dir);
-    g_autoptr(GPtrArray) all = config_record_changes(config, record->options, whose, error);
-    for (guint i = 0; all && i < all->len; i++) {
-        const ConfigChange *change = all->pdata[i];
-        if (change->row->class == OPT_IDENTITY)
-            return refuse_change(whose, change->row, change->was, change->is, error);
-        note_change(change->row, change->was, change->is, changes);
-    }
-    return all != NULL;
+    return record->folder ? config_record_changes(config, record->options, whose, error) : config_changes_new();
 }
 
 /* The options that optim.on_change protects against changes when a run is resumed. */
@@ -139,88 +141,99 @@ static const char *const schedule_options[] = {
 };
 /* clang-format on */
 
-/* An option that differs from its saved value: optim.on_change=keep restores the saved value and logs this; refuse
- * makes it an error. */
-static bool settle_option(Config *config, const OptionRow *row, const char *was, const char *is, GError **error)
+/* optim.on_change=keep restores the former value of each option of a schedule and logs this; refuse makes it an error.
+ */
+static bool settle_changes(Config *config, const GPtrArray *all, GError **error)
 {
-    if (config->optim.on_change == CHANGE_REFUSE)
-        return fail_user(error,
-                         "%s is a run with %s: %s, this configuration has %s, and optim.on_change is refuse; set it "
-                         "back, or choose override or keep",
-                         config->run.dir, row->name, was, is);
-    log_info("%s stays %s, not %s (optim.on_change=keep)", row->name, was, is);
     g_autoptr(GPtrArray) settings = option_settings_new();
-    option_settings_add(settings, row->name, was, "the run's configuration");
+    for (int s = 0; schedule_options[s]; s++)
+        for (guint i = 0; i < all->len; i++) {
+            const ConfigChange *change = all->pdata[i];
+            const char *name = change->row->name, *was = shown(change->was), *is = shown(change->is);
+            if (strcmp(name, schedule_options[s]) != 0)
+                continue;
+            if (config->optim.on_change == CHANGE_REFUSE)
+                return fail_user(error,
+                                 "%s is a run with %s: %s, this configuration has %s, and optim.on_change is refuse; "
+                                 "set it back, or choose override or keep",
+                                 config->run.dir, name, was, is);
+            log_info("%s stays %s, not %s (optim.on_change=keep)", name, was, is);
+            option_settings_add(settings, name, was, "the run's configuration");
+        }
     return options_apply(config_options(), config, settings, error);
-}
-
-static bool settle_by_config(Config *config, GError **error)
-{
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    g_auto(Config) saved = { 0 };
-    if (!run_has_config(config->run.dir))
-        return true;
-    bool settled = config_load(&saved, path, NULL, 0, error);
-    for (size_t i = 0; settled && schedule_options[i]; i++) {
-        const OptionRow *row = options_find(config_options(), schedule_options[i]);
-        g_autofree char *was = shown(&saved, row), *is = shown(config, row);
-        settled = strcmp(was, is) == 0 || settle_option(config, row, was, is, error);
-    }
-    return settled;
-}
-
-static bool settle_by_record(Config *config, const RunRecord *record, GError **error)
-{
-    g_autoptr(GPtrArray) all = config_record_changes(config, record->options, record->folder, error);
-    for (guint i = 0; all && i < all->len; i++) {
-        const ConfigChange *change = all->pdata[i];
-        if (g_strv_contains(schedule_options, change->row->name) &&
-            !settle_option(config, change->row, change->was, change->is, error))
-            return false;
-    }
-    return all != NULL;
 }
 
 bool config_settle_schedule(Config *config, const RunRecord *record, GError **error)
 {
     if (config->optim.on_change == CHANGE_OVERRIDE)
         return true;
-    return settle_by_config(config, error) && (record->folder == NULL || settle_by_record(config, record, error));
-}
-
-bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error)
-{
-    static const char name[] = "train.micro_batch";
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    g_autoptr(GPtrArray) all = option_settings_new(), own = option_settings_new();
-    g_auto(Config) saved = { 0 };
-    *micro = (Amount){ .unit = UNIT_SAMPLES };
-    if (*config->run.dir == '\0' || !run_has_config(config->run.dir))
-        return true;
-    options_set_defaults(config_options(), &saved);
-    if (!option_settings_read_yaml(all, path, error))
+    g_autoptr(GPtrArray) file = file_changes(config, error);
+    if (file == NULL || !settle_changes(config, file, error))
         return false;
-    const char *value = option_settings_find(all, name);
-    if (value)
-        option_settings_add(own, name, value, path);
-    const bool read = options_apply(config_options(), &saved, own, error);
-    *micro = saved.train.micro_batch;
-    return read;
+    g_autoptr(GPtrArray) recorded = checkpoint_changes(config, record, record->folder, error);
+    return recorded && settle_changes(config, recorded, error);
 }
 
 bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *changes, GError **error)
 {
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    if (!run_has_config(config->run.dir))
-        return compare_record(record, config, changes, error);
-    g_auto(Config) saved = { 0 };
-    if (!config_load(&saved, path, NULL, 0, error))
+    g_autofree char *dir = sources_resolve_path(config->run.dir),
+                    *whose = record->folder
+                                 ? g_strdup_printf("%s of %s", strrchr(record->folder, '/') + 1, config->run.dir)
+                                 : NULL;
+    g_autoptr(GPtrArray) file = file_changes(config, error);
+    if (file == NULL || !note_changes(file, dir, changes, error))
         return false;
-    Config was = resolved(&saved), is = resolved(config);
-    bool same = compare_config(&was, &is, changes, error);
-    clear_resolved(&was);
-    clear_resolved(&is);
-    return same && compare_record(record, config, changes, error);
+    g_autoptr(GPtrArray) recorded = checkpoint_changes(config, record, whose, error);
+    return recorded && note_changes(recorded, whose, changes, error);
+}
+
+/* ---- options that are not the defaults ---- */
+
+/* The settings of a run without those that have a default in recipe.h; and what these would be. */
+static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **error)
+{
+    g_autoptr(GPtrArray) said = option_settings_new();
+    options_set_defaults(config_options(), defaults);
+    for (guint i = 0; i < saved->len; i++) {
+        const OptionSetting *setting = saved->pdata[i];
+        if (!g_strv_contains(recipe_options, setting->name) || strcmp(setting->name, "optim.name") == 0)
+            option_settings_add(said, setting->name, setting->value ? setting->value : "", setting->origin);
+    }
+    return options_apply(config_options(), defaults, said, error) && layers_apply_recipe(defaults, said, error);
+}
+
+static void compare_option(const OptionRow *row, const Config *config, const Config *defaults, GPtrArray *differences)
+{
+    const OptionTable *table = config_options();
+    g_autofree char *value = options_plain_value(table, config, row),
+                    *by_default = options_plain_value(table, defaults, row);
+    if (strcmp(value, by_default) == 0 || strcmp(row->name, "run.dir") == 0)
+        return;
+    config_changes_add(differences, row, g_steal_pointer(&by_default), g_steal_pointer(&value));
+}
+
+GPtrArray *config_differences(const char *path, GError **error)
+{
+    const OptionTable *table = config_options();
+    g_autoptr(GPtrArray) saved = option_settings_new();
+    g_auto(Config) config = { 0 }, plain = { 0 }, recipe = { 0 };
+    if (!option_settings_read_yaml(saved, path, error))
+        return NULL;
+    option_settings_rename(saved, table);
+    options_set_defaults(table, &config);
+    options_set_defaults(table, &plain);
+    if (!options_apply(table, &config, saved, error) || !load_defaults(&recipe, saved, error))
+        return NULL;
+    plain.model.architecture = (int)model_config_nearest_architecture(&config.model);
+    if (config.model.architecture == ARCHITECTURE_AUTO) /* a run of an earlier version */
+        config.model.architecture = plain.model.architecture;
+    GPtrArray *differences = config_changes_new();
+    for (int g = 0; g < table->n_groups; g++)
+        for (int i = 0; i < table->groups[g].n_rows; i++) {
+            const OptionRow *row = &table->groups[g].rows[i];
+            compare_option(row, &config, g_strv_contains(recipe_options, row->name) ? &recipe : &plain, differences);
+        }
+    return differences;
 }
 
 /* ---- saving ---- */
