@@ -84,12 +84,10 @@ void cli_each_page(HelpTaker take, gpointer data)
 /* The configuration option whose name without its group is `name`: train.precision for "precision"; NULL means none. */
 static const OptionRow *find_config_option(const char *name)
 {
-    const OptionTable *table = config_options();
-    for (int g = 0; g < table->n_groups; g++)
-        for (int i = 0; i < table->groups[g].n_rows; i++)
-            if (strcmp(strchr(table->groups[g].rows[i].name, '.') + 1, name) == 0 ||
-                strcmp(table->groups[g].rows[i].name, name) == 0)
-                return &table->groups[g].rows[i];
+    const OptionRow *row;
+    for (int i = 0; (row = options_at(config_options(), i)); i++)
+        if (strcmp(strchr(row->name, '.') + 1, name) == 0 || strcmp(row->name, name) == 0)
+            return row;
     return NULL;
 }
 

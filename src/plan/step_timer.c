@@ -48,6 +48,7 @@ static bool resolve_vocab(Config *config, GError **error)
 bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
 {
     *timer = (StepTimer){ .config = config };
+    mesh_open(&timer->mesh, comm_self(), &(MeshShape){ .tensor = 1, .context = 1, .pipeline = 1, .copies = 1 }, NULL);
     if (!config_check_layout(config, config_ranks(config), error) || !resolve_vocab(config, error))
         return false;
     timer->objective = data_objective_row(&config->data);
@@ -63,23 +64,14 @@ bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
     return true;
 }
 
-static int data_ranks(const StepTimer *timer)
-{
-    const Mesh *mesh = timer->config->parallel.mesh;
-    return mesh ? comm_size(mesh->data) : 1;
-}
-
 /* Chooses train.micro_batch=auto, which becomes the smallest of the microbatches that the ranks have chosen. */
 static bool choose_micro_batch(StepTimer *timer, Config *config, GError **error)
 {
-    const Mesh *mesh = config->parallel.mesh;
     if (!config_micro_is_auto(config))
         return true;
     if (!micro_batch_choose(config, timer->enc, timer->dec, timer->dev, error))
         return false;
-    timer->micro = config_micro_samples(config);
-    if (mesh)
-        timer->micro = -comm_max(mesh->world, -timer->micro);
+    timer->micro = -comm_max(timer->mesh.world, -config_micro_samples(config));
     config->train.micro_batch = (Amount){ .value = (double)timer->micro, .unit = UNIT_SAMPLES };
     return true;
 }
@@ -87,7 +79,7 @@ static bool choose_micro_batch(StepTimer *timer, Config *config, GError **error)
 /* Sets micro and accum for the largest number of samples that any rank has in a step. */
 static void divide(StepTimer *timer)
 {
-    const int64_t ranks = data_ranks(timer), own = (config_batch_samples(timer->config) + ranks - 1) / ranks;
+    const int64_t ranks = comm_size(timer->mesh.data), own = (config_batch_samples(timer->config) + ranks - 1) / ranks;
     timer->micro = MIN(timer->micro, own);
     timer->accum = (own + timer->micro - 1) / timer->micro;
 }
@@ -96,10 +88,11 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 {
     if (!step_timer_plan(timer, config, error))
         return false;
-    const Mesh *mesh = config->parallel.mesh;
+    if (config->parallel.mesh)
+        timer->mesh = *config->parallel.mesh;
     timer->dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config),
-                                          mesh ? mesh->world : comm_self(), error);
-    if (timer->dev == NULL || (mesh && *timer->dev->gpu.name && !mesh_use_gpu(mesh, timer->dev, error)) ||
+                                          timer->mesh.world, error);
+    if (timer->dev == NULL || (*timer->dev->gpu.name && !mesh_use_gpu(&timer->mesh, timer->dev, error)) ||
         !choose_micro_batch(timer, config, error))
         return false;
     divide(timer);
@@ -133,8 +126,7 @@ void step_timer_clear(StepTimer *timer)
 {
     if (timer->model) /* the last update's weights are still collected, by way of the GPUs */
         params_settle(model_params(timer->model));
-    if (timer->config && timer->config->parallel.mesh)
-        mesh_leave_gpu(timer->config->parallel.mesh);
+    mesh_leave_gpu(&timer->mesh);
     g_clear_pointer(&timer->optimizer, optimizer_close);
     g_clear_pointer(&timer->model, model_close);
     g_clear_pointer(&timer->batch, batch_free);
@@ -168,8 +160,7 @@ static double time_micro(StepTimer *timer, const ModelLoss *loss, double *queued
 
 int step_timer_stages(const StepTimer *timer)
 {
-    const Mesh *mesh = timer->config->parallel.mesh;
-    return mesh ? comm_size(mesh->pipeline) : 1;
+    return comm_size(timer->mesh.pipeline);
 }
 
 /* Runs all microbatches of a step through the pipeline. Returns the seconds of one of them, and *queued likewise. */
@@ -234,7 +225,7 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
 {
     double share =
         (double)timer->batch->n_targets / (double)(timer->micro * (timer->dec > 0 ? timer->dec : timer->enc));
-    double ranks = data_ranks(timer);
+    double ranks = comm_size(timer->mesh.data);
     double flops = model_step_flops(&timer->config->model, (int32_t)timer->micro, timer->enc, timer->dec, share) *
                    (double)timer->accum * ranks;
     times->step_s = times->micro_s * (double)timer->accum + times->update_s;
@@ -248,27 +239,11 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
 /* Times of this rank's sums over ranks in all steps so far. */
 static CommCounts comm_so_far(const StepTimer *timer)
 {
-    const Mesh *mesh = timer->config->parallel.mesh;
-    if (mesh == NULL)
-        return (CommCounts){ 0 };
+    const Mesh *mesh = &timer->mesh;
     CommCounts replicas = comm_counts(mesh->replicas), tensor = comm_counts(mesh->tensor),
                context = comm_counts(mesh->context);
     return (CommCounts){ .busy_s = replicas.busy_s + tensor.busy_s + context.busy_s,
                          .waited_s = replicas.waited_s + tensor.waited_s + context.waited_s };
-}
-
-/* Seconds that this rank has waited for other ranks, for whatever reason. */
-static double all_waited(const StepTimer *timer)
-{
-    const Mesh *mesh = timer->config->parallel.mesh;
-    return mesh ? comm_so_far(timer).waited_s + mesh_pipeline_waited_s(mesh) + comm_counts(mesh->pipeline).waited_s : 0;
-}
-
-/* Seconds that this rank has waited for messages of other stages. */
-static double stage_waited(const StepTimer *timer)
-{
-    const Mesh *mesh = timer->config->parallel.mesh;
-    return mesh ? mesh_pipeline_waited_s(mesh) : 0;
 }
 
 /* Times (arrays of double) of the microbatches and updates of the steps so far, and sums of the times of this rank's
@@ -284,9 +259,9 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
 {
     const int64_t passes = timer->config->parallel.mesh ? timer->accum : 1;
     const CommCounts before = comm_so_far(timer);
-    const double stages = stage_waited(timer), waited = all_waited(timer);
+    const double stages = mesh_pipeline_waited_s(&timer->mesh), waited = mesh_waited_s(&timer->mesh);
     double queued_s, micro_s = time_passes(timer, loss, passes, &queued_s);
-    series->computed_s += micro_s * (double)passes - (all_waited(timer) - waited);
+    series->computed_s += micro_s * (double)passes - (mesh_waited_s(&timer->mesh) - waited);
     double update_s = time_update(timer);
     const CommCounts after = comm_so_far(timer);
     g_array_append_val(series->micros, micro_s);
@@ -294,7 +269,7 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
     g_array_append_val(series->updates, update_s);
     series->busy_s += after.busy_s - before.busy_s;
     series->waited_s += after.waited_s - before.waited_s;
-    series->stage_s += stage_waited(timer) - stages;
+    series->stage_s += mesh_pipeline_waited_s(&timer->mesh) - stages;
     series->step_s += micro_s * (double)passes + update_s;
     return micro_s * (double)passes + update_s;
 }
@@ -302,15 +277,13 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
 /* Whether another step shall be timed; every rank gets the same answer. */
 static bool timing_goes_on(const StepTimer *timer, double start, double seconds)
 {
-    const Mesh *mesh = timer->config->parallel.mesh;
-    bool own = since(start) < seconds;
-    return mesh ? comm_max(mesh->world, own) > 0 : own;
+    return comm_max(timer->mesh.world, since(start) < seconds) > 0;
 }
 
 /* Sets the times of the stages of a pipeline: every rank has those of its own. */
 static void set_stage_times(const StepTimer *timer, StepTimes *times, const StepSeries *series)
 {
-    const Mesh *mesh = timer->config->parallel.mesh;
+    const Mesh *mesh = &timer->mesh;
     const int stages = step_timer_stages(timer);
     Comm *world = mesh->world;
     times->stage_wait = series->stage_s / series->step_s;
@@ -358,7 +331,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     set_times(timer, times, &series);
     gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
     const PeakRate peak = gemm_peak_rate(&timer->gemm_peak);
-    const int ranks = timer->config->parallel.mesh ? comm_size(timer->config->parallel.mesh->world) : 1;
+    const int ranks = comm_size(timer->mesh.world);
     times->peak = (PeakRate){ peak.median * ranks, peak.low * ranks, peak.high * ranks };
     set_rates(timer, times);
     if (*timer->dev->gpu.name) {

@@ -13,6 +13,7 @@ typedef struct StepTimer {
     const Config *config; /* with model.vocab and train.precision resolved */
     const Objective *objective;
     ObjectiveConfig planned; /* the objective's configuration after Objective.plan */
+    Mesh mesh;               /* config->parallel.mesh, or that of a single rank */
     Device *dev;
     Model *model;
     Optimizer *optimizer;

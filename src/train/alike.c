@@ -3,8 +3,10 @@
  * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
  * a disk of its own. */
 #include "base/clock.h"
+#include "base/file.h"
+#include "model/hf/hf.h"
 #include "run/heartbeat.h"
-#include "run/model_files.h"
+#include "run/model_path.h"
 #include "train/once.h"
 #include "train/trainer.h"
 
@@ -54,11 +56,6 @@ static const char *const own_options[] = {
     "run.dir", "tokenizer.path", "data.train", "data.valid", "train.device", "train.threads", NULL,
 };
 
-static bool is_rank_option(const OptionRow *row)
-{
-    return g_strv_contains(own_options, row->name);
-}
-
 /* A hash of a dataset or a mixture of datasets, with the share of each. */
 static uint64_t hash_loader(const Loader *loader)
 {
@@ -70,9 +67,69 @@ static uint64_t hash_loader(const Loader *loader)
     return hash;
 }
 
+enum {
+    AT_ONCE = 1 << 20
+}; /* bytes that are read at once, since pages of a mapped file would count as memory of a rank */
+
+static bool is_of_model(const char *name)
+{
+    return g_str_has_suffix(name, ".safetensors") || g_str_has_suffix(name, ".bin") ||
+           strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0 ||
+           strcmp(name, "state.json") == 0;
+}
+
+static int by_file_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of the model's files, sorted. */
+static GPtrArray *list_files(const char *folder)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));)
+        if (is_of_model(name))
+            g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, by_file_name);
+    return names;
+}
+
+/* The hash of a file that comes after files with the hash `before`. */
+static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL), *part = g_malloc(AT_ONCE);
+    size_t bytes = 0;
+    const int fd = io_open_regular(path, &bytes, NULL);
+    const uint64_t of_name = XXH3_64bits_withSeed(name, strlen(name), before);
+    const uint64_t of_size = XXH3_64bits_withSeed(&bytes, sizeof bytes, of_name);
+    XXH3_state_t *hash = XXH3_createState();
+    XXH3_64bits_reset_withSeed(hash, of_size);
+    for (ssize_t n; fd >= 0 && (n = read(fd, part, AT_ONCE)) > 0;)
+        XXH3_64bits_update(hash, part, (size_t)n);
+    const uint64_t value = bytes > 0 ? XXH3_64bits_digest(hash) : of_size;
+    XXH3_freeState(hash);
+    if (fd >= 0)
+        close(fd);
+    return value;
+}
+
+static bool take_folder(const char *folder, void *context, GError **error)
+{
+    (void)folder, (void)context, (void)error;
+    return true;
+}
+
+/* A hash of the model that PATH names (model_path.h): of the names and all bytes of its files of weights and of its
+ * configuration, which takes as long as reading them. The tokenizer is left out. 0 means that there is no model. */
 static uint64_t hash_init(const void *path)
 {
-    return model_files_hash(path);
+    g_autofree char *folder = hf_is_folder(path) ? g_strdup(path) : checkpoint_open(path, take_folder, NULL, NULL);
+    g_autoptr(GPtrArray) names = folder ? list_files(folder) : g_ptr_array_new();
+    uint64_t hash = 0;
+    for (guint i = 0; i < names->len; i++)
+        hash = hash_file(folder, names->pdata[i], hash);
+    return hash;
 }
 
 /* The trait of train.init, if it is compared: the ranks are processes, and the run starts from it, since rank 0, which
@@ -145,24 +202,13 @@ static GArray *hash_options(const Config *config)
 {
     const OptionTable *table = config_options();
     GArray *hashes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    for (int g = 0; g < table->n_groups; g++)
-        for (int i = 0; i < table->groups[g].n_rows; i++) {
-            const OptionRow *row = &table->groups[g].rows[i];
-            g_autofree char *value = options_plain_value(table, config, row);
-            uint64_t hash = is_rank_option(row) ? 0 : XXH3_64bits(value, strlen(value));
-            g_array_append_val(hashes, hash);
-        }
+    const OptionRow *row;
+    for (int i = 0; (row = options_at(table, i)); i++) {
+        g_autofree char *value = options_plain_value(table, config, row);
+        uint64_t hash = g_strv_contains(own_options, row->name) ? 0 : XXH3_64bits(value, strlen(value));
+        g_array_append_val(hashes, hash);
+    }
     return hashes;
-}
-
-/* The option with this place in the order of hash_options. */
-static const OptionRow *option_at(guint place)
-{
-    const OptionTable *table = config_options();
-    const OptionGroup *group = table->groups;
-    for (; place >= (guint)group->n_rows; group++)
-        place -= (guint)group->n_rows;
-    return &group->rows[place];
 }
 
 /* The error of an option that rank r has with another value than rank 0. All ranks call it. */
@@ -189,7 +235,7 @@ static bool compare_options(Trainer *t, const Who *all, GError **error)
     for (int r = 1; r < comm_size(t->mesh.world); r++)
         for (guint i = 0; i < n; i++)
             if (hashes[(guint)r * n + i] != hashes[i])
-                return refuse_option(t, all, r, option_at(i), error);
+                return refuse_option(t, all, r, options_at(config_options(), (int)i), error);
     return true;
 }
 

@@ -1,5 +1,3 @@
-#include "run/config/config.h"
-#include "run/config/foreign_names.h"
 #include "run/config/recipe.h"
 
 #include "data/tiny_tokenizer.h"

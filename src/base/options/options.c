@@ -57,13 +57,20 @@ void *option_field(const OptionTable *table, const void *config, const OptionRow
     CHECK(false, "option %s is not of this table", row->name);
 }
 
+const OptionRow *options_at(const OptionTable *table, int i)
+{
+    const OptionGroup *group = table->groups, *end = group + table->n_groups;
+    for (; group < end && i >= group->n_rows; group++)
+        i -= group->n_rows;
+    return group < end ? &group->rows[i] : NULL;
+}
+
 const OptionRow *options_find(const OptionTable *table, const char *name)
 {
-    for (int g = 0; g < table->n_groups; g++)
-        for (int r = 0; r < table->groups[g].n_rows; r++)
-            if (strcmp(table->groups[g].rows[r].name, name) == 0)
-                return &table->groups[g].rows[r];
-    return NULL;
+    const OptionRow *row = NULL;
+    for (int i = 0; (row = options_at(table, i)) && strcmp(row->name, name) != 0;)
+        i++;
+    return row;
 }
 
 void options_set_defaults(const OptionTable *table, void *config)

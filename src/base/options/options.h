@@ -118,6 +118,7 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
 void options_copy_value(const OptionTable *table, void *to, const void *from, const OptionRow *row);
 void options_clear(const OptionTable *table, void *config);                /* frees the strings of a configuration */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
+const OptionRow *options_at(const OptionTable *table, int i); /* option number i, group by group; NULL after the last */
 /* Translates the name that another program has for an option, with or without a group ("learning_rate",
  * "--lr-decay-style"), to "optim.lr" or, with an example, "train.length='3 epochs'". value: what the name was given;
  * NULL means nothing, and the example's own number is told. NULL means that OptionTable.foreign_names does not have the

@@ -58,10 +58,6 @@ typedef struct Search {
     Layout now;  /* the configured one */
     bool marked; /* whether it is marked: a configuration of one rank is none of several */
     GArray *found;
-    GMutex mutex;    /* guards the fields below, while threads compute the costs */
-    guint next;      /* the first layout whose cost no thread has taken */
-    GError *problem; /* the error of the first layout that has one; NULL means none */
-    guint failed;    /* its index */
 } Search;
 
 /* Number of options of the configuration, whose layout is `now`, that a layout changes. */
@@ -89,17 +85,6 @@ static guint alike(const GArray *layouts, guint first)
     return (guint)(y - x);
 }
 
-/* The first of the next layouts with the same groups of ranks, *n of them; *n 0 means that none are left. */
-static Layout *take_layouts(Search *search, guint *n)
-{
-    g_mutex_lock(&search->mutex);
-    const guint first = search->next;
-    *n = first < search->found->len ? alike(search->found, first) : 0;
-    search->next += *n;
-    g_mutex_unlock(&search->mutex);
-    return &g_array_index(search->found, Layout, first);
-}
-
 static bool cost_of_layouts(const Search *search, Layout *layouts, guint n, GError **error)
 {
     g_autofree Config *configs = g_new(Config, n);
@@ -113,44 +98,29 @@ static bool cost_of_layouts(const Search *search, Layout *layouts, guint n, GErr
     return true;
 }
 
-/* Computes the costs of layouts as long as some are left. */
-static void *compute_costs(void *argument)
+/* All costs, those of the same groups of ranks together; the result does not depend on the number of threads. */
+static bool compute_all_costs(const Search *search, GError **error)
 {
-    Search *search = argument;
-    guint n;
-    for (Layout *first; (first = take_layouts(search, &n)), n > 0;) {
-        GError *problem = NULL;
-        if (cost_of_layouts(search, first, n, &problem))
-            continue;
-        const guint i = (guint)(first - (const Layout *)(void *)search->found->data);
-        g_mutex_lock(&search->mutex);
-        if (search->problem == NULL || i < search->failed) {
-            GError *former = search->problem;
-            search->problem = problem;
-            search->failed = i;
-            problem = former;
+    Layout *all = (Layout *)(void *)search->found->data;
+    const guint len = search->found->len;
+    g_autofree guint *firsts = g_new(guint, len + 1);
+    g_autofree GError **problems = g_new0(GError *, len);
+    GError *first = NULL;
+    int n = 0;
+    for (guint i = 0; i < len; i += alike(search->found, i))
+        firsts[n++] = i;
+    firsts[n] = len;
+#pragma omp parallel for schedule(dynamic) num_threads((int)g_get_num_processors())
+    for (int i = 0; i < n; i++)
+        cost_of_layouts(search, &all[firsts[i]], firsts[i + 1] - firsts[i], &problems[i]);
+    for (int i = n - 1; i >= 0; i--)
+        if (problems[i]) {
+            g_clear_error(&first);
+            first = problems[i];
         }
-        g_mutex_unlock(&search->mutex);
-        g_clear_error(&problem);
-    }
-    return NULL;
-}
-
-/* All costs, by a thread per core; the result does not depend on their number. */
-static bool compute_all_costs(Search *search, GError **error)
-{
-    g_autoptr(GPtrArray) threads = g_ptr_array_new();
-    g_mutex_init(&search->mutex);
-    for (guint i = 1; i < MIN(g_get_num_processors(), search->found->len); i++)
-        g_ptr_array_add(threads, g_thread_new("costs", compute_costs, search));
-    compute_costs(search);
-    for (guint i = 0; i < threads->len; i++)
-        g_thread_join(threads->pdata[i]);
-    g_mutex_clear(&search->mutex);
-    if (search->problem == NULL)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&search->problem));
-    return false;
+    if (first)
+        g_propagate_error(error, first);
+    return first == NULL;
 }
 
 /* Adds the layouts of these groups of ranks: every ZeRO level, recomputation, and microbatch. */

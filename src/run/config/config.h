@@ -145,6 +145,9 @@ typedef struct Config {
 
 /* The option table of Config: the options of all groups. */
 const OptionTable *config_options(void);
+/* Option names of other programs, such as "learning_rate", so that the error for an unknown option can suggest loam's
+ * name, optim.lr; ends with foreign NULL. */
+extern const OptionForeignName config_foreign_names[];
 /* Names of the options whose default depends on the model's family and size or on the optimizer (docs/defaults.md);
  * ends with NULL. */
 extern const char *const recipe_options[];

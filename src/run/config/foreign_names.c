@@ -1,6 +1,6 @@
 /* foreign_names.c: names that other programs (Hugging Face, Megatron-LM, DeepSpeed, Lightning, fairseq, T5X, nanoT5)
  * give to options. */
-#include "run/config/foreign_names.h"
+#include "run/config/config.h"
 
 /* What other launchers are told about hosts and processes is told to mpirun. */
 #define MPIRUN "mpirun --hostfile FILE -np RANKS loam train …"

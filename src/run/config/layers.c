@@ -269,10 +269,9 @@ static char *setting_file(const OptionSetting *setting)
 static GHashTable *whole_files(const GPtrArray *settings)
 {
     GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    const OptionTable *table = config_options();
     int n_options = 0;
-    for (int g = 0; g < table->n_groups; g++)
-        n_options += table->groups[g].n_rows;
+    while (options_at(config_options(), n_options))
+        n_options++;
     for (guint i = 0; i < settings->len; i++) {
         char *file = setting_file(settings->pdata[i]);
         int count = file ? GPOINTER_TO_INT(g_hash_table_lookup(files, file)) : 0;

@@ -1,6 +1,5 @@
 /* options.c: the options run.*, tokenizer.*, train.*, parallel.*, hooks.* and log.*, and the table of all options. */
 #include "run/config/config.h"
-#include "run/config/foreign_names.h"
 
 const char *const precision_names[] = { [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16",
                                         [PRECISION_FP16] = "fp16", [PRECISION_FP8] = "fp8", NULL };

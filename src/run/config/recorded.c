@@ -62,15 +62,13 @@ static char *recorded_value(const Config *config, const OptionRow *row)
 
 json_t *config_record(const Config *config)
 {
-    const OptionTable *table = config_options();
     json_t *record = json_object();
-    for (int g = 0; g < table->n_groups; g++)
-        for (int i = 0; i < table->groups[g].n_rows; i++) {
-            const OptionRow *row = &table->groups[g].rows[i];
-            g_autofree char *value = is_recorded(row) ? recorded_value(config, row) : NULL;
-            if (value)
-                json_object_set_new(record, row->name, json_string(value));
-        }
+    const OptionRow *row;
+    for (int i = 0; (row = options_at(config_options(), i)); i++) {
+        g_autofree char *value = is_recorded(row) ? recorded_value(config, row) : NULL;
+        if (value)
+            json_object_set_new(record, row->name, json_string(value));
+    }
     return record;
 }
 

@@ -228,11 +228,9 @@ GPtrArray *config_differences(const char *path, GError **error)
     if (config.model.architecture == ARCHITECTURE_AUTO) /* a run of an earlier version */
         config.model.architecture = plain.model.architecture;
     GPtrArray *differences = config_changes_new();
-    for (int g = 0; g < table->n_groups; g++)
-        for (int i = 0; i < table->groups[g].n_rows; i++) {
-            const OptionRow *row = &table->groups[g].rows[i];
-            compare_option(row, &config, g_strv_contains(recipe_options, row->name) ? &recipe : &plain, differences);
-        }
+    const OptionRow *row;
+    for (int i = 0; (row = options_at(table, i)); i++)
+        compare_option(row, &config, g_strv_contains(recipe_options, row->name) ? &recipe : &plain, differences);
     return differences;
 }
 

@@ -409,22 +409,16 @@ typedef struct Store {
     Sink sink;
 } Store;
 
-typedef struct Params {
-    Store *store;
-    const Config *config;
-} Params;
-
-static void add_param(const OptionRow *row, const char *accepts, gpointer data)
+/* Writes the options of the run as parameters. */
+static void write_options(Store *store, const Config *config)
 {
-    (void)accepts;
-    GError *problem = NULL;
-    const Params *params = data;
-    Store *store = params->store;
-    g_autofree char *value = options_plain_value(config_options(), params->config, row);
-    if (store->sink.failing)
-        return;
-    mlflow_param(store->mlflow, row->name, value, &problem);
-    sink_note(&store->sink, problem);
+    const OptionRow *row;
+    for (int i = 0; !store->sink.failing && (row = options_at(config_options(), i)); i++) {
+        GError *problem = NULL;
+        g_autofree char *value = options_plain_value(config_options(), config, row);
+        mlflow_param(store->mlflow, row->name, value, &problem);
+        sink_note(&store->sink, problem);
+    }
 }
 
 /* A store that cannot be written does not keep the run from training. */
@@ -443,7 +437,7 @@ static void *mlflow_service_open(const Trainer *t, GError **error)
     }
     Store *store = g_new(Store, 1);
     *store = (Store){ mlflow, { "log.mlflow", false } };
-    options_each(config_options(), add_param, &(Params){ store, &t->config });
+    write_options(store, &t->config);
     return store;
 }
 
