@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/model_config.h"
 #include "cli/prompts.h"
-#include "cli/ranking.h"
 #include "cli/task_model.h"
 #include "data/labels.h"
 

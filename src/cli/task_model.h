@@ -2,7 +2,9 @@
  * inputs as in training. */
 #pragma once
 
+#include "cli/cli.h"
 #include "eval/answer_batch.h"
+#include "eval/rank.h"
 #include "run/config/config.h"
 #include "run/model_path.h"
 
@@ -15,3 +17,16 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
 char *task_settings(const Config *config, const TaskEncoder *encoder, int64_t beams);
 /* Calls config_task_encoder for the loaded model. */
 TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedModel *loaded);
+
+/* ---- the options --rank and --no-eos ---- */
+
+/* The row of --rank in a table of options; cli/cli.h. when: what its help begins with. */
+#define CLI_RANK(to, when)                                                                                             \
+    CLI_VALUE("rank", to,                                                                                              \
+              when "choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) or by "   \
+                   "its tokens (tokens)",                                                                              \
+              "sum|bytes|tokens")
+/* Checks the options. by: the value of --rank; NULL means that it was not given. */
+bool ranking_check_options(const char *by, bool no_eos, int64_t beams, GError **error);
+/* A JSON object with the log-probability of each label; NULL if the model generated the answer. json_decref. */
+json_t *ranking_logprobs(const Ranking *ranking, const Answer *answer);

@@ -4,8 +4,21 @@
  * worst finished one. */
 #pragma once
 
-#include "eval/generation.h"
 #include "model/special_tokens/special_tokens.h"
+
+#include <glib.h>
+
+/* One sequence that a model generated. */
+typedef struct Generation {
+    GArray *ids;    /* int32_t, without the decoder start and without EOS; owned */
+    double logprob; /* natural log-probability of the generated tokens, EOS included */
+    bool finished;  /* ended by EOS; false means that it reached the length limit */
+} Generation;
+
+static inline void generation_clear(Generation *generation)
+{
+    g_clear_pointer(&generation->ids, g_array_unref);
+}
 
 typedef struct BeamOptions {
     int32_t beams;             /* number of live hypotheses */

@@ -1,7 +1,5 @@
 #include "eval/generate.h"
 
-#include "eval/beam.h"
-
 /* One answer that is being generated. */
 typedef struct Writer {
     Generation *out;

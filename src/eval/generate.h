@@ -2,7 +2,7 @@
  * T5's answer into the masked spans of its input. */
 #pragma once
 
-#include "eval/generation.h"
+#include "eval/beam.h"
 #include "eval/sampler.h"
 #include "model/decoder.h"
 #include "text/tokenizer.h"

@@ -1,10 +1,7 @@
 /* collect.h: `loam collect`: prints the scores of many runs in one table. */
 #pragma once
 
-#include "base/error.h"
-
-#include <glib.h>
-#include <stdbool.h>
+#include "run/result.h"
 
 typedef enum CollectFormat { COLLECT_TEXT, COLLECT_MARKDOWN, COLLECT_TSV, COLLECT_LATEX, COLLECT_JSON } CollectFormat;
 
@@ -20,3 +17,18 @@ typedef struct CollectOptions {
 
 /* Prints the table of all runs in these folders and their subfolders. */
 bool collect_runs(char *const *paths, int n, const CollectOptions *options, GError **error);
+
+/* A run, with its options and the metrics of one evaluation. */
+typedef struct CollectedRun {
+    char *dir;           /* run directory, as found */
+    char *task;          /* name of the task, or of its file; "" means none */
+    GPtrArray *settings; /* OptionSetting *: the options in its config.yaml */
+    RunResult result;
+    bool failed;    /* its process ended with an error, such as a loss that is not finite */
+    bool untrained; /* its best checkpoint is step 0: the model that it started from */
+    char *row;      /* name of the row that the run belongs to */
+} CollectedRun;
+
+/* The runs in these folders and their subfolders: CollectedRun *, freed with the array. They are ordered as `paths`,
+ * and by name within a path. A run without an evaluation is left out with a warning. */
+GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error);

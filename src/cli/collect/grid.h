@@ -2,7 +2,7 @@
  * metric. Each cell has mean and standard deviation over its runs. */
 #pragma once
 
-#include "cli/collect/runs.h"
+#include "cli/collect/collect.h"
 
 typedef struct GridColumn {
     const char *task;   /* name of the runs' task; "" means none */

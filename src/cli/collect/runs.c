@@ -1,7 +1,7 @@
-#include "cli/collect/runs.h"
-
+/* runs.c: finds runs for `loam collect` and reads their options and metrics. */
 #include "base/log.h"
 #include "base/options/options.h"
+#include "cli/collect/collect.h"
 #include "cli/run_settings.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"

@@ -1,13 +1,10 @@
 /* eval.c: `loam eval`: the loss on held-out data, scores of given targets, scores on a task. */
+#include "cli/eval/eval.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/eval/programs.h"
-#include "cli/eval/score.h"
-#include "cli/eval/task.h"
 #include "cli/model_config.h"
-#include "cli/ranking.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"
@@ -44,17 +41,6 @@ static const char about[] =
     "  loam eval --task humaneval task.valid=HumanEval.jsonl.gz --predictions samples.jsonl\n"
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
-/* What the command line sets. */
-typedef struct EvalOptions {
-    int64_t samples, beams, shots, shots_seed, resamples, resample_seed, memory_mib;
-    double confidence;
-    gboolean unigram, as_json, with_task, no_eos, unsafe;
-    char *score_path, *out, *on_error, *rank_by, **stop;
-    const char *shots_separator, *python_name;
-    bool skips; /* value of --on-error */
-    ProgramEvalOptions programs;
-} EvalOptions;
-
 static const EvalOptions defaults = {
     .beams = 1,
     .shots_seed = 1,
@@ -63,7 +49,11 @@ static const EvalOptions defaults = {
     .confidence = 95,
     .shots_separator = "\\n\\n",
     .python_name = "python3",
-    .programs = { .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1 },
+    .k = "1,10,100",
+    .n = 1,
+    .length_penalty = 0.6,
+    .top_p = 1,
+    .seed = 1,
 };
 
 static const char out_help[] =
@@ -72,7 +62,6 @@ static const char out_help[] =
 
 static bool parse_options(EvalOptions *o, int *argc, char ***argv, GError **error)
 {
-    ProgramEvalOptions *p = &o->programs;
     const GOptionEntry entries[] = {
         CLI_VALUE("samples", o->samples,
                   "evaluate only N samples, drawn by a constant seed, or the first N examples of a task; 0 means all "
@@ -99,27 +88,27 @@ static bool parse_options(EvalOptions *o, int *argc, char ***argv, GError **erro
                  "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
         CLI_ON_ERROR(o->on_error, "a line of --score"),
         CLI_PATH("out", o->out, out_help, "FILE"),
-        CLI_PATH("predictions", p->predictions,
+        CLI_PATH("predictions", o->predictions,
                  "programs: test these completions instead of a model's: JSON lines with task_id and completion (or "
                  "solution)",
                  "FILE"),
-        CLI_VALUE("n", p->n, "programs: number of completions per problem (default 1)", "N"),
-        CLI_VALUE("k", p->k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
-        CLI_VALUE("length-penalty", p->length_penalty,
+        CLI_VALUE("n", o->n, "programs: number of completions per problem (default 1)", "N"),
+        CLI_VALUE("k", o->k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
+        CLI_VALUE("length-penalty", o->length_penalty,
                   "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
-        CLI_VALUE("temperature", p->temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
+        CLI_VALUE("temperature", o->temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
                   "T"),
-        CLI_VALUE("top-p", p->top_p,
+        CLI_VALUE("top-p", o->top_p,
                   "programs: sample from the smallest set of most likely tokens with total probability P (default 1)",
                   "P"),
-        CLI_VALUE("seed", p->seed, "programs: seed of sampling (default 1)", "S"),
+        CLI_VALUE("seed", o->seed, "programs: seed of sampling (default 1)", "S"),
         CLI_VALUE(
             "stop", o->stop,
             "programs: end a completion before TEXT, in which \\n means a line end; may be repeated (default: the "
             "task's)",
             "TEXT"),
-        CLI_VALUE("jobs", p->run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
-        CLI_VALUE("timeout", p->timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
+        CLI_VALUE("jobs", o->run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
+        CLI_VALUE("timeout", o->timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
                   "S"),
         CLI_VALUE("memory", o->memory_mib, "programs: memory limit per process in MiB (default 2048)", "MIB"),
         CLI_PATH("python", o->python_name, "programs: Python interpreter (default: python3 in PATH)", "FILE"),
@@ -303,14 +292,14 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
 static bool tests_programs(const EvalOptions *o, const Config *config)
 {
     const Task *task = task_find(config->task.name);
-    return o->programs.predictions || (task && task->tests);
+    return o->predictions || (task && task->tests);
 }
 
 /* loaded: NULL with --predictions. */
 static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, const Config *config,
                               const char *model_path, GError **error)
 {
-    ProgramEvalOptions options = o->programs;
+    EvalOptions options = *o;
     Python python;
     if (o->rank_by || o->shots > 0)
         return fail_user(error, "--rank and --shots are for tasks whose answers are texts, not programs");
@@ -321,11 +310,6 @@ static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, c
         *text = g_strcompress(escaped);
         g_free(escaped);
     }
-    options.samples = o->samples;
-    options.out = o->out;
-    options.json = o->as_json;
-    options.beams = o->beams;
-    options.stop = (const char *const *)o->stop;
     options.run.python = &python;
     options.run.memory_bytes = o->memory_mib << 20;
     options.run.unsafe = o->unsafe;
@@ -339,21 +323,21 @@ static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, c
 /* The name of an option for programming tasks that the user set; NULL means none. */
 static const char *program_option_given(const EvalOptions *o)
 {
-    const ProgramEvalOptions *given = &o->programs, *none = &defaults.programs;
+    const EvalOptions *none = &defaults;
     const struct {
         const char *name;
         bool given;
     } options[] = {
-        { "--n", given->n != none->n },
-        { "--k", strcmp(given->k, none->k) != 0 },
-        { "--length-penalty", given->length_penalty != none->length_penalty },
-        { "--temperature", given->temperature != none->temperature },
-        { "--top-p", given->top_p != none->top_p },
-        { "--seed", given->seed != none->seed },
+        { "--n", o->n != none->n },
+        { "--k", strcmp(o->k, none->k) != 0 },
+        { "--length-penalty", o->length_penalty != none->length_penalty },
+        { "--temperature", o->temperature != none->temperature },
+        { "--top-p", o->top_p != none->top_p },
+        { "--seed", o->seed != none->seed },
         { "--stop", o->stop != NULL },
-        { "--jobs", given->run.jobs != 0 },
-        { "--timeout", given->timeout_s != none->timeout_s },
-        { "--memory", o->memory_mib != defaults.memory_mib },
+        { "--jobs", o->run.jobs != 0 },
+        { "--timeout", o->timeout_s != none->timeout_s },
+        { "--memory", o->memory_mib != none->memory_mib },
         { "--unsafe-no-sandbox", o->unsafe },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
@@ -376,24 +360,10 @@ static bool evaluate_model(Evaluation *e, const char *model_path, GError **error
     if (runs_programs)
         return evaluate_programs(o, &e->loaded, &e->config, model_path, error);
     if (o->score_path)
-        return score_file(&e->loaded, o->score_path, o->out, o->skips, error);
-    if (o->with_task) {
-        g_autofree char *separator = g_strcompress(o->shots_separator);
-        const TaskEvalOptions options = { .samples = o->samples,
-                                          .beams = (int32_t)o->beams,
-                                          .out = o->out,
-                                          .json = o->as_json,
-                                          .rank = o->rank_by ? rank_find(o->rank_by) : -1,
-                                          .no_eos = o->no_eos,
-                                          .shots = o->shots,
-                                          .shots_seed = (uint64_t)o->shots_seed,
-                                          .separator = separator,
-                                          .resamples = o->resamples,
-                                          .confidence = o->confidence,
-                                          .resample_seed = (uint64_t)o->resample_seed };
+        return score_file(&e->loaded, o, error);
+    if (o->with_task)
         return config_fit_lengths(&e->config, e->loaded.tok, error) &&
-               eval_task(&e->loaded, &e->config, model_path, &options, error);
-    }
+               eval_task(&e->loaded, &e->config, model_path, o, error);
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)
@@ -434,29 +404,27 @@ static bool check_eval_options(EvalOptions *o, GError **error)
         return fail_user(error, "--out needs --score FILE or --task; usage: " USAGE);
     if (o->samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", o->samples);
-    if (o->programs.predictions && !o->with_task)
+    if (o->predictions && !o->with_task)
         return fail_user(error, "--predictions needs a task with tests: give --task NAME too");
-    if (o->programs.predictions && (o->beams > 1 || o->programs.n > 1 || o->programs.temperature > 0 || o->stop))
+    if (o->predictions && (o->beams > 1 || o->n > 1 || o->temperature > 0 || o->stop))
         return fail_user(error,
                          "--predictions are not generated: --beams, --n, --temperature and --stop are for a model");
-    if (!(o->programs.temperature >= 0 && o->programs.temperature <= 1000) ||
-        !(o->programs.top_p > 0 && o->programs.top_p <= 1) ||
-        !(o->programs.length_penalty >= 0 && o->programs.length_penalty <= 100))
+    if (!(o->temperature >= 0 && o->temperature <= 1000) || !(o->top_p > 0 && o->top_p <= 1) ||
+        !(o->length_penalty >= 0 && o->length_penalty <= 100))
         return fail_user(error, "--temperature is 0 to 1000, --top-p above 0 and at most 1, --length-penalty 0 to 100");
-    if (!(o->programs.timeout_s >= 0 && o->programs.timeout_s <= 86400))
-        return fail_user(error, "--timeout %g is out of range: seconds, up to 86400", o->programs.timeout_s);
-    if (o->beams > 1 && o->programs.temperature > 0)
+    if (!(o->timeout_s >= 0 && o->timeout_s <= 86400))
+        return fail_user(error, "--timeout %g is out of range: seconds, up to 86400", o->timeout_s);
+    if (o->beams > 1 && o->temperature > 0)
         return fail_user(error, "--beams searches, --temperature draws: give one of them");
-    if (o->programs.n > 1 && o->programs.temperature == 0 && o->programs.n > o->beams)
+    if (o->n > 1 && o->temperature == 0 && o->n > o->beams)
         return fail_user(error,
                          "--n %" PRId64 " needs --temperature above 0, or as many --beams: greedy completions are "
                          "all the same",
-                         o->programs.n);
+                         o->n);
     return cli_parse_on_error(&o->skips, o->on_error, error) && check_ranking(o, error) &&
            check_eval_count("shots", o->shots, 0, 1000, error) && check_eval_count("beams", o->beams, 1, 256, error) &&
            check_eval_count("bootstrap", o->resamples, 0, 1000000, error) &&
-           check_eval_count("n", o->programs.n, 1, 256, error) &&
-           check_eval_count("jobs", o->programs.run.jobs, 0, 1024, error) &&
+           check_eval_count("n", o->n, 1, 256, error) && check_eval_count("jobs", o->run.jobs, 0, 1024, error) &&
            check_eval_count("memory", o->memory_mib, 64, 1 << 20, error);
 }
 
@@ -470,7 +438,7 @@ static GPtrArray *take_eval_settings(const EvalOptions *o, char **words, int n, 
         const bool names = o->with_task && !strchr(words[i], '=');
         if (names && task) {
             fail_user(error, "%s and %s: one task is wanted%s", task, words[i],
-                      o->programs.predictions ? ", and no model with --predictions" : "");
+                      o->predictions ? ", and no model with --predictions" : "");
             g_ptr_array_unref(settings);
             return NULL;
         }
@@ -498,12 +466,12 @@ bool verb_eval(int argc, char **argv, GError **error)
     o = defaults;
     if (!parse_options(&o, &argc, &argv, error))
         return false;
-    const int first = o.programs.predictions ? 1 : 2;
+    const int first = o.predictions ? 1 : 2;
     if (argc < first)
         return fail_user(error, "no model given; usage: " USAGE);
     if (!check_eval_options(&o, error) || (o.with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
         return false;
-    const char *model = o.programs.predictions ? NULL : argv[1];
+    const char *model = o.predictions ? NULL : argv[1];
     g_autoptr(GPtrArray) settings = take_eval_settings(&o, argv + first, argc - first, error);
     if (!settings)
         return false;

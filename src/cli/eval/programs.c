@@ -1,12 +1,13 @@
-#include "cli/eval/programs.h"
+#include "cli/eval/eval.h"
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
-#include "cli/eval/completions.h"
 #include "cli/task_model.h"
+#include "eval/generate.h"
+#include "eval/not_finite.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,10 +18,17 @@
 #define CHUNK     64 /* number of given completions (--predictions) that are tested before their results are written */
 #define MOST_K    16 /* largest number of values of k */
 
+typedef struct ProgramItem {
+    Problem problem;
+    TaskExample example;            /* the prompt */
+    int64_t n, passed, passed_base; /* number of tested completions; number that passed; number that passed the original
+                                       tests (Trial) */
+} ProgramItem;
+
 /* An evaluation in progress. */
 typedef struct Run {
     Task task;
-    const ProgramEvalOptions *options;
+    const EvalOptions *options;
     TaskFile file;
     GPtrArray *items; /* ProgramItem * */
     bool partly;      /* the file has problems that are not tested */
@@ -44,7 +52,7 @@ static int read_ks(const char *text, int64_t ks[MOST_K])
     return n;
 }
 
-static int64_t least_k(const ProgramEvalOptions *options)
+static int64_t least_k(const EvalOptions *options)
 {
     int64_t ks[MOST_K], least = INT64_MAX;
     for (int i = read_ks(options->k, ks) - 1; i >= 0; i--)
@@ -248,6 +256,125 @@ static bool test_predictions(Run *run, GError **error)
     return good;
 }
 
+/* ---- completions that the model generates ---- */
+
+/* Reduces the output of a span-filling model, "<extra_id_0> SPAN <extra_id_1> …", to the first span, which is the
+ * completion. */
+static void keep_span(const Tokenizer *tok, GArray *ids)
+{
+    if (ids->len > 0 && tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, 0)) >= 0)
+        g_array_remove_index(ids, 0);
+    for (guint i = 0; i < ids->len; i++)
+        if (tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, i)) >= 0)
+            g_array_set_size(ids, i);
+}
+
+/* The text of `ids` as a continuation of the prompt (n ids). Both are decoded together, because a leading space of the
+ * first piece would be lost otherwise. */
+static char *decode_after(const Tokenizer *tok, const int32_t *prompt, int64_t n, const GArray *ids, GError **error)
+{
+    g_autoptr(GArray) all = g_array_new(false, false, sizeof(int32_t));
+    g_array_append_vals(all, prompt, (guint)n);
+    g_array_append_vals(all, ids->data, ids->len);
+    g_autofree char *before = tokenizer_decode(tok, prompt, n, error);
+    g_autofree char *text = before ? tokenizer_decode(tok, (const int32_t *)(void *)all->data, all->len, error) : NULL;
+    if (text == NULL)
+        return NULL;
+    if (g_str_has_prefix(text, before))
+        return g_strdup(text + strlen(before));
+    return tokenizer_decode(tok, (const int32_t *)(const void *)ids->data, ids->len, error);
+}
+
+static void cut_completion(char *text, const char *const *stop)
+{
+    for (; stop && *stop; stop++) {
+        char *at = **stop ? strstr(text, *stop) : NULL;
+        if (at)
+            *at = '\0';
+    }
+}
+
+typedef struct Writing {
+    const LoadedModel *loaded;
+    const AnswerBatch *batch;
+    const char *const *stop;
+    bool alone; /* the model is decoder-only */
+} Writing;
+
+/* Adds a completion. If beam search found fewer sequences than requested, the missing completions are empty. */
+static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, Generation *generation, GArray *trials,
+                      GError **error)
+{
+    const Tokenizer *tok = w->loaded->tok;
+    bool replaced = false;
+    if (!generation->ids) {
+        const Trial none = { .problem = problem, .text = g_strdup("") };
+        g_array_append_val(trials, none);
+        return true;
+    }
+    if (!isfinite(generation->logprob))
+        return fail_not_finite(w->loaded->model, "its answer a log-probability", generation->logprob, error);
+    const int32_t *cu = (const int32_t *)(const void *)w->batch->cu->data,
+                  *ids = (const int32_t *)(const void *)w->batch->ids->data;
+    if (!w->alone)
+        keep_span(tok, generation->ids);
+    g_autofree char *text =
+        w->alone ? decode_after(tok, ids + cu[prompt], cu[prompt + 1] - cu[prompt], generation->ids, error)
+                 : tokenizer_decode_answer(tok, generation->ids, error);
+    if (text == NULL)
+        return false;
+    cut_completion(text, w->stop);
+    const Trial trial = { .problem = problem, .text = valid_text(text, &replaced) };
+    g_array_append_val(trials, trial);
+    return true;
+}
+
+static GenerateOptions generate_options(const LoadedModel *loaded, const TaskEncoder *encoder,
+                                        const EvalOptions *options)
+{
+    const TokenRoles *roles = model_roles(loaded->model);
+    return (GenerateOptions){
+        .sampling = { .temperature = options->temperature, .top_p = options->top_p, .repetition_penalty = 1 },
+        .beams = (int32_t)options->beams,
+        .length_penalty = options->length_penalty,
+        .n = (int32_t)options->n,
+        .max_tokens = encoder->target_length,
+        .seed = (uint64_t)options->seed,
+        .eos = roles->eos,
+        .decoder_start = roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start,
+    };
+}
+
+/* Appends options->n completions (Trial) for each of the problems first … first + n - 1 to `trials`. */
+static bool completions_generate(const Run *run, const LoadedModel *loaded, TaskEncoder *encoder, int64_t first,
+                                 int64_t n, GArray *trials, GError **error)
+{
+    const EvalOptions *options = run->options;
+    ProgramItem *const *items = (ProgramItem *const *)run->items->pdata;
+    const GenerateOptions how = generate_options(loaded, encoder, options);
+    AnswerBatch batch = answer_batch_new();
+    const Writing writing = { .loaded = loaded,
+                              .batch = &batch,
+                              .stop = options->stop ? (const char *const *)options->stop : run->task.stop,
+                              .alone = model_config(loaded->model)->n_enc == 0 };
+    g_autofree Generation *found = g_new0(Generation, (gsize)(n * options->n));
+    bool good = true;
+    for (int64_t i = 0; good && i < n; i++)
+        good = answer_batch_add(&batch, encoder, NULL, &items[first + i]->example, error);
+    const Prompts prompts = { .ids = (const int32_t *)(const void *)batch.ids->data,
+                              .cu = (const int32_t *)(const void *)batch.cu->data,
+                              .n = answer_batch_count(&batch) };
+    good = good && generate(loaded->model, &prompts, first, &how, found, error);
+    for (int64_t i = 0; i < n * options->n; i++) {
+        if (good)
+            good = add_trial(&writing, (int32_t)(i / options->n), &items[first + i / options->n]->problem, &found[i],
+                             trials, error);
+        generation_clear(&found[i]);
+    }
+    answer_batch_free(&batch);
+    return good;
+}
+
 /* *stored: the completions, of the first items, whose results an interrupted run left. */
 static bool take_all_stored(Run *run, int64_t *stored, GError **error)
 {
@@ -266,18 +393,16 @@ static bool take_all_stored(Run *run, int64_t *stored, GError **error)
  * completions are generated again, which gives the same ones, and the missing ones are tested. */
 static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
 {
-    ProgramEvalOptions options = *run->options;
-    options.stop = options.stop ? options.stop : run->task.stop;
-    const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options.n, options.beams));
+    const EvalOptions *options = run->options;
+    const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options->n, options->beams));
     g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
     int64_t stored;
     bool good = take_all_stored(run, &stored, error);
     progress_open("answering", "problems", (uint64_t)n);
-    for (int64_t first = good ? stored / options.n : n, i = first; good && i < n; i += step) {
-        good = completions_generate(loaded, encoder, (ProgramItem *const *)run->items->pdata, i, MIN(step, n - i),
-                                    &options, trials, error);
+    for (int64_t first = good ? stored / options->n : n, i = first; good && i < n; i += step) {
+        good = completions_generate(run, loaded, encoder, i, MIN(step, n - i), trials, error);
         if (i == first)
-            remove_trials(trials, MIN((guint)(stored % options.n), trials->len));
+            remove_trials(trials, MIN((guint)(stored % options->n), trials->len));
         good = good && test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
         remove_trials(trials, trials->len);
         progress_update((uint64_t)i);
@@ -323,11 +448,11 @@ static bool print_pass(const Run *run, GError **error)
                 continue;
             g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", ks[i]);
             json_object_set_new(object, value, json_finite(mean_pass(run, base, ks[i])));
-            if (!run->options->json)
+            if (!run->options->as_json)
                 printf("%-14s %-22s %10.4f\n", name, value, mean_pass(run, base, ks[i]));
             name = "";
         }
-    if (run->options->json)
+    if (run->options->as_json)
         return print_json_line(object, error);
     json_decref(object);
     return true;
@@ -339,9 +464,9 @@ static bool print_pass(const Run *run, GError **error)
 static uint64_t hash_settings(const Run *run, const LoadedModel *loaded, const Config *config,
                               const TaskEncoder *encoder)
 {
-    const ProgramEvalOptions *o = run->options;
+    const EvalOptions *o = run->options;
     g_autofree char *task = loaded ? task_settings(config, encoder, o->beams) : g_strdup(run->task.name),
-                    *stop = o->stop ? g_strjoinv("\x1f", (char **)(uintptr_t)o->stop) : NULL,
+                    *stop = o->stop ? g_strjoinv("\x1f", o->stop) : NULL,
                     *all = g_strdup_printf("%s %g %g %g %" PRId64 " %g %" PRId64 " %d %s", task, o->length_penalty,
                                            o->temperature, o->top_p, o->seed, o->run.timeout_s, o->run.memory_bytes,
                                            o->run.unsafe, stop ? stop : "");
@@ -350,7 +475,7 @@ static uint64_t hash_settings(const Run *run, const LoadedModel *loaded, const C
 
 static bool open_out(Run *run, uint64_t hash, GError **error)
 {
-    const ProgramEvalOptions *o = run->options;
+    const EvalOptions *o = run->options;
     char *const read[] = { run->file.path, (char *)(uintptr_t)o->predictions };
     return io_check_apart(o->out, read, o->predictions ? 2 : 1, error) &&
            (run->out = answers_file_open(o->out, hash, o->predictions ? o->predictions : run->file.path, error)) !=
@@ -359,7 +484,7 @@ static bool open_out(Run *run, uint64_t hash, GError **error)
 
 static bool check_sandbox_options(const Run *run, GError **error)
 {
-    const ProgramEvalOptions *o = run->options;
+    const EvalOptions *o = run->options;
     int64_t ks[MOST_K];
     if (!run->task.tests)
         return fail_user(error,
@@ -392,10 +517,10 @@ static bool evaluate_run(Run *run, const LoadedModel *loaded, const Config *conf
     return print_pass(run, error);
 }
 
-bool eval_programs(const LoadedModel *loaded, const Config *config, const char *model_path,
-                   const ProgramEvalOptions *options, GError **error)
+bool eval_programs(const LoadedModel *loaded, const Config *config, const char *model_path, const EvalOptions *options,
+                   GError **error)
 {
-    ProgramEvalOptions own = *options;
+    EvalOptions own = *options;
     Run run = { .options = &own };
     if (!task_is_set(&config->task))
         return fail_user(error, "no task is named; write --task NAME (loam task list)");

@@ -1,4 +1,4 @@
-#include "cli/eval/score.h"
+#include "cli/eval/eval.h"
 
 #include "base/file.h"
 #include "base/foreign.h"
@@ -113,11 +113,12 @@ static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
     return size == 0 || io_check_whole(s->path, (uint64_t)ftello(s->in), size, error);
 }
 
-bool score_file(const LoadedModel *loaded, const char *path, const char *out, bool skips, GError **error)
+bool score_file(const LoadedModel *loaded, const EvalOptions *options, GError **error)
 {
+    const char *path = options->score_path, *out = options->out;
     Model *model = loaded->model;
     const PromptFormat format = prompt_format(model, loaded->tok);
-    Scoring s = { .loaded = loaded, .format = { format, format }, .path = path, .skips = skips };
+    Scoring s = { .loaded = loaded, .format = { format, format }, .path = path, .skips = options->skips };
     s.format[1].start = -1;
     /* In a decoder-only model the target continues the input, so no special tokens start it. */
     if (model_config(model)->n_enc == 0)

@@ -1,4 +1,4 @@
-#include "cli/eval/task.h"
+#include "cli/eval/eval.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -6,7 +6,6 @@
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
-#include "cli/ranking.h"
 #include "cli/task_model.h"
 #include "data/labels.h"
 #include "eval/shots.h"
@@ -209,7 +208,7 @@ static bool find_files(const Run *run, TaskFile *train, TaskFile *file, GError *
 
 /* Opens the examples of --shots. A prompt with them may be as long as the model's maximum, which then replaces
  * data.input_length; if the model has none, data.input_length limits the whole prompt. */
-static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *options, GError **error)
+static bool open_shots(Run *run, const TaskFile *train, const EvalOptions *options, GError **error)
 {
     const ModelConfig *model = model_config(run->loaded->model);
     if (options->shots == 0)
@@ -220,8 +219,8 @@ static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *o
         run->encoder.input_length = model->max_positions;
         run->encoder.input_limit = "model.max_positions";
     }
-    run->shot_options =
-        (ShotOptions){ .n = options->shots, .seed = options->shots_seed, .separator = options->separator };
+    run->shot_options.n = options->shots;
+    run->shot_options.seed = (uint64_t)options->shots_seed;
     return (run->shots = shots_open(&run->task, run->config, train, &run->shot_options, error)) != NULL;
 }
 
@@ -232,13 +231,13 @@ static bool pieces_hold_spaces(const Tokenizer *tok)
     return g_str_has_prefix(tokenizer_kind(tok), "byte") || strcmp(tokenizer_kind(tok), "tiktoken") == 0;
 }
 
-static bool open_ranking(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
+static bool open_ranking(Run *run, const TaskFile *file, const EvalOptions *options, GError **error)
 {
     const bool joined = run->encoder.joined;
     const char *input = run->task.input ? run->task.input : "";
-    if (options->rank < 0)
+    if (!options->rank_by)
         return true;
-    const RankOptions rank = { .by = (RankBy)options->rank,
+    const RankOptions rank = { .by = (RankBy)rank_find(options->rank_by),
                                .joined = joined,
                                .eos = !options->no_eos && !(joined && run->shots),
                                .before = task_frame_before_target(&run->encoder),
@@ -252,7 +251,7 @@ static bool open_ranking(Run *run, const TaskFile *file, const TaskEvalOptions *
     return true;
 }
 
-static char *answers_settings(const Run *run, const TaskEvalOptions *options)
+static char *answers_settings(const Run *run, const EvalOptions *options)
 {
     GString *text = g_string_new(NULL);
     g_autofree char *task = task_settings(run->whole, &run->encoder, options->beams);
@@ -264,10 +263,10 @@ static char *answers_settings(const Run *run, const TaskEvalOptions *options)
     return g_string_free(text, false);
 }
 
-static bool report_task(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
+static bool report_task(Run *run, const TaskFile *file, const TaskExamples *examples, const EvalOptions *options,
                         GError **error)
 {
-    bool as_json = options->json;
+    bool as_json = options->as_json;
     g_autofree char *answered = text_counted(run->n_examples, "example");
     log_info("%s: %s answered", file->path, answered);
     task_encoder_report(&run->encoder, file->path);
@@ -283,7 +282,7 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
     return task_scores_each(&run->scores, show_score, &as_json, error);
 }
 
-static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
+static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *options, GError **error)
 {
     char *const read[] = { file->path };
     g_autofree char *settings = answers_settings(run, options);
@@ -304,7 +303,7 @@ static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions 
 
 /* Evaluates. With --rank and no task.labels, the labels are the distinct answers in the training data, if there are
  * any. */
-static bool evaluate_task(Run *run, const TaskEvalOptions *options, GError **error)
+static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };
     const bool good =
@@ -316,24 +315,29 @@ static bool evaluate_task(Run *run, const TaskEvalOptions *options, GError **err
     return good;
 }
 
-bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const TaskEvalOptions *options,
+bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const EvalOptions *options,
                GError **error)
 {
-    Run run = { .whole = config, .config = &config->task, .loaded = loaded, .out_path = options->out };
+    g_autofree char *separator = g_strcompress(options->shots_separator);
+    Run run = { .whole = config,
+                .config = &config->task,
+                .loaded = loaded,
+                .out_path = options->out,
+                .shot_options.separator = separator };
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
-    if (run.task.learns && (options->rank >= 0 || options->shots > 0 || options->beams > 1))
+    if (run.task.learns && (options->rank_by || options->shots > 0 || options->beams > 1))
         return fail_user(error, "%s has a classifier: --beams, --rank and --shots are for models that write text",
                          model_path);
     run.encoder = task_encoder(&run.task, config, loaded);
-    run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
+    run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = (int32_t)options->beams };
     run.batch = answer_batch_new();
     run.waiting = g_ptr_array_new_with_free_func(free_task_example);
     run.prompts = g_ptr_array_new_with_free_func(g_free);
     run.scores = task_scores_new(&run.task, run.encoder.joined);
     run.scores.resamples = options->resamples;
     run.scores.confidence = options->confidence;
-    run.scores.seed = options->resample_seed;
+    run.scores.seed = (uint64_t)options->resample_seed;
     bool good = evaluate_task(&run, options, error);
     answer_batch_free(&run.batch);
     g_ptr_array_unref(run.waiting);

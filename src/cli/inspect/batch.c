@@ -1,9 +1,10 @@
 /* batch.c: `loam inspect batch`: the samples that a training step reads, as text. */
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
-#include "cli/inspect/spans.h"
 #include "cli/inspect/step_samples.h"
+#include "data/objectives/objectives.h"
 #include "data/sources.h"
 #include "eval/heldout.h"
 #include "run/checkpoint/checkpoint.h"
@@ -14,6 +15,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define USAGE                                                                                                          \
     "loam inspect batch CONFIG.yaml [--step S | --first N] [--samples N] [--valid] [--json] [group.key=value]…"
@@ -162,6 +164,59 @@ static bool print_single(const Loader *loader, const Batch *batch, int32_t i, co
             predicted[n++] = batch->targets[row];
     return print_ids("input", tok, stream->ids + stream->cu[i], stream->cu[i + 1] - stream->cu[i], error) &&
            print_ids("predicted", tok, predicted, n, error) && print_label(batch, i, tok, error);
+}
+
+/* Terminal escape codes: underlined, in colours that are readable on light and dark backgrounds. */
+static const char *const colours[] = { "\x1b[4;31m", "\x1b[4;32m", "\x1b[4;34m",
+                                       "\x1b[4;35m", "\x1b[4;36m", "\x1b[4;33m" };
+#define PLAIN "\x1b[0m"
+
+static bool has_colours(void)
+{
+    const char *off = g_getenv("NO_COLOR"), *force = g_getenv("CLICOLOR_FORCE");
+    if (off && *off)
+        return false;
+    return (force && *force && strcmp(force, "0") != 0) ||
+           (isatty(STDOUT_FILENO) && g_strcmp0(g_getenv("TERM"), "dumb") != 0);
+}
+
+/* Prints the text with the tokens of each span coloured. The end of a run of tokens in the text is found by decoding
+ * all tokens up to there. */
+static bool print_runs(const int32_t *tokens, const int32_t *spans, int64_t n, const char *text, const Tokenizer *tok,
+                       GError **error)
+{
+    size_t at = 0;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && spans[end] == spans[i];)
+            end++;
+        g_autofree char *before = tokenizer_decode(tok, tokens, end, error);
+        if (!before)
+            return false;
+        size_t stop = end == n ? strlen(text) : MAX(text_common(before, text), at);
+        printf("%s%.*s%s", spans[i] < 0 ? "" : colours[(size_t)spans[i] % G_N_ELEMENTS(colours)], (int)(stop - at),
+               text + at, spans[i] < 0 ? "" : PLAIN);
+        at = stop;
+    }
+    printf("\n");
+    return true;
+}
+
+/* Prints the original text of a sample, restored from its inputs and targets. On a terminal masked spans are coloured,
+ * unless NO_COLOR is set in the environment. Prints nothing if inputs and targets do not match. */
+static bool print_spans(const ObjectiveConfig *config, const Example *example, const Tokenizer *tok, GError **error)
+{
+    g_autofree int32_t *tokens = g_new(int32_t, config->raw_length), *spans = g_new(int32_t, config->raw_length);
+    int64_t n = span_corruption_splice(config, example, tokens, spans);
+    if (n < 0)
+        return true;
+    g_autofree char *text = tokenizer_decode(tok, tokens, n, error);
+    if (!text)
+        return false;
+    printf("text (%" PRId64 ")\n", n);
+    if (has_colours())
+        return print_runs(tokens, spans, n, text, tok, error);
+    printf("%s\n", text);
+    return true;
 }
 
 static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)

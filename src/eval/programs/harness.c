@@ -6,7 +6,7 @@
  * the arguments of its calls, which come through a pipe. That of the tests keeps tests, right results and token, calls
  * the solution by name, and compares the values that come back; these are plain data, so nothing of the solution runs
  * beside the tests. */
-#include "eval/programs/harness.h"
+#include "eval/programs/programs.h"
 
 /* clang-format off */
 const char program_harness[] =

@@ -1,6 +1,5 @@
 #include "eval/programs/programs.h"
 
-#include "eval/programs/harness.h"
 #include "eval/programs/sandbox/sandbox.h"
 
 #include <signal.h>

@@ -63,3 +63,5 @@ bool programs_run(Trial *trials, size_t n, const ProgramOptions *options, GError
 /* Unbiased estimate of the probability that at least one of k samples passes, given that c of n samples passed (Chen et
  * al. 2021): 1 - C(n - c, k) / C(n, k), and 1 if n - c < k. 0 <= c <= n, 1 <= k <= n. */
 double pass_at_k(int64_t n, int64_t c, int64_t k);
+/* Source text of the Python program that runs and tests completions. */
+extern const char program_harness[];

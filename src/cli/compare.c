@@ -5,8 +5,10 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/compare/curves.h"
 #include "cli/run_settings.h"
+#include "report/plot.h"
+#include "report/series.h"
+#include "run/history.h"
 #include "run/run_dir.h"
 
 #include <errno.h>
@@ -270,6 +272,111 @@ static bool print_json_losses(const Run *runs, int n, const Axis *axis, GError *
     return good;
 }
 
+/* ---- curves ---- */
+
+enum { LEGEND_LINE = 18, X_TICKS = 7, Y_TICKS = 6 };
+
+/* A reference loss, drawn as a horizontal line. */
+typedef struct Baseline {
+    char *name; /* NULL means no line */
+    double loss;
+} Baseline;
+
+static double tokens_a_step(const History *history)
+{
+    if (history->train->len == 0)
+        return NAN;
+    const HistoryPoint *last = &g_array_index(history->train, HistoryPoint, history->train->len - 1);
+    return last->tokens / (double)last->step;
+}
+
+/* Whether the x axis is tokens instead of steps: all runs have token counts, and they read different numbers of tokens
+ * per step. */
+static bool compares_by_tokens(const Run *runs, int n)
+{
+    double first = tokens_a_step(&runs[0].history);
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        double ratio = tokens_a_step(&runs[i].history) / first;
+        if (isnan(ratio))
+            return false;
+        same = same && ratio > 0.98 && ratio < 1.02;
+    }
+    return !same;
+}
+
+/* The losses as PlotPoint, at most SERIES_POINTS of them. */
+static GArray *plot_points(const GArray *losses, SeriesAxis axis)
+{
+    Series series;
+    series_init(&series);
+    for (guint i = 0; i < losses->len; i++) {
+        const HistoryPoint *point = &g_array_index(losses, HistoryPoint, i);
+        series_add(&series, point->step, point->tokens, NAN, point->loss);
+    }
+    GArray *points = series_plot(&series, axis, 1);
+    series_clear(&series);
+    return points;
+}
+
+static double last_x(const GArray *points)
+{
+    return points->len ? g_array_index(points, PlotPoint, points->len - 1).x : 0;
+}
+
+static void add_legend(GString *svg, const Run *run, int colour)
+{
+    const int y = PLOT_HEIGHT + 12 + colour * LEGEND_LINE;
+    const GArray *train = run->history.train, *valid = run->history.valid;
+    g_autoptr(GString) text = g_string_new(run->name);
+    if (train->len > 0)
+        g_string_append_printf(text, ": training %.3f", g_array_index(train, HistoryPoint, train->len - 1).loss);
+    if (valid->len > 0)
+        g_string_append_printf(text, "%s held out %.3f", train->len > 0 ? "," : ":",
+                               g_array_index(valid, HistoryPoint, valid->len - 1).loss);
+    g_string_append_printf(svg, "<path class=\"line%s\" stroke=\"var(--p%d)\" d=\"M%d %dh16\"/>",
+                           colour >= PLOT_COLOURS ? " dash" : "", colour % PLOT_COLOURS, PLOT_LEFT, y - 4);
+    plot_text(svg, PLOT_LEFT + 24, y, "start", text->str);
+}
+
+static void draw_page(GString *svg, const Run *runs, int n, Baseline baseline, const PlotLine *lines, SeriesAxis axis)
+{
+    double right = 1, low = baseline.name ? baseline.loss : (double)INFINITY,
+           high = baseline.name ? low : (double)-INFINITY;
+    plot_range(&low, &high, lines, 2 * n, false);
+    for (int i = 0; i < 2 * n; i++)
+        right = fmax(right, last_x(lines[i].points));
+    g_autofree char *level = baseline.name ? g_strdup_printf("%s %.2f", baseline.name, baseline.loss) : NULL;
+    const Plot plot = { .alone = true,
+                        .title = "loss, nats per target token (line: training, points: held out)",
+                        .x_name = series_axis_name(axis),
+                        .x = plot_axis(0, right, X_TICKS, false, false),
+                        .y = plot_axis(low, high, Y_TICKS, false, true),
+                        .lines = lines,
+                        .n_lines = 2 * n,
+                        .level_name = level,
+                        .level = baseline.loss };
+    plot_open(svg, &plot, n * LEGEND_LINE + 6);
+    for (int i = 0; i < n; i++)
+        add_legend(svg, &runs[i], i);
+    plot_close(svg, &plot);
+}
+
+/* Appends an SVG with, for each run, the training loss as a line and the held-out losses as points. The x axis is input
+ * tokens; it is steps if all runs read about equally many tokens per step, or if one has no count of tokens. */
+static void draw_curves(GString *svg, const Run *runs, int n, Baseline baseline)
+{
+    const SeriesAxis axis = compares_by_tokens(runs, n) ? AXIS_TOKENS : AXIS_STEPS;
+    g_autofree PlotLine *lines = g_new0(PlotLine, 2 * n);
+    for (int i = 0; i < n; i++) {
+        lines[2 * i] = (PlotLine){ plot_points(runs[i].history.train, axis), i, false };
+        lines[2 * i + 1] = (PlotLine){ plot_points(runs[i].history.valid, axis), i, true };
+    }
+    draw_page(svg, runs, n, baseline, lines, axis);
+    for (int i = 0; i < 2 * n; i++)
+        g_array_unref((GArray *)(uintptr_t)lines[i].points);
+}
+
 /* ---- the verb ---- */
 
 static bool parse_baseline(Baseline *baseline, GError **error)
@@ -288,22 +395,14 @@ static bool parse_baseline(Baseline *baseline, GError **error)
 
 static bool write_svg(const Run *runs, int n, GError **error)
 {
-    Curve curves[MAX_RUNS];
     Baseline baseline = { 0 };
-    char *text = NULL;
-    size_t bytes = 0;
+    g_autoptr(GString) svg = g_string_new(NULL);
     if (!cli_check_suffix("svg", svg_path, ".svg", error) ||
         !io_check_replaces(svg_path, "<svg ", "SVG of loam", error) || !parse_baseline(&baseline, error))
         return false;
-    for (int i = 0; i < n; i++)
-        curves[i] = (Curve){ .name = runs[i].name, .history = &runs[i].history };
-    FILE *memory = open_memstream(&text, &bytes);
-    curves_write(memory, curves, n, baseline);
-    fclose(memory);
-    bool good = io_write_file(svg_path, text, bytes, error);
-    free(text);
+    draw_curves(svg, runs, n, baseline);
     g_free(baseline.name);
-    return good;
+    return io_write_file(svg_path, svg->str, svg->len, error);
 }
 
 static bool print_comparison(const Run *runs, int n, GError **error)
