@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/options/options.h"
+#include "yaml_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 static GPtrArray *read_text(const char *yaml, size_t bytes, GError **error)
 {
     GPtrArray *settings = option_settings_new();
-    if (option_settings_read_yaml_text(settings, yaml, bytes, "run.yaml", error))
+    if (read_yaml(settings, yaml, bytes, error))
         return settings;
     g_ptr_array_unref(settings);
     return NULL;

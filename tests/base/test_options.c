@@ -1,6 +1,7 @@
 #include "base/amount.h"
 #include "base/error.h"
 #include "base/options/options.h"
+#include "yaml_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static bool configure(TestConfig *config, const char *yaml, const char *const *o
     g_autoptr(GPtrArray) settings = option_settings_new();
     *config = (TestConfig){ 0 };
     options_set_defaults(&table, config);
-    if (yaml && !option_settings_read_yaml_text(settings, yaml, strlen(yaml), "run.yaml", error))
+    if (yaml && !read_yaml(settings, yaml, strlen(yaml), error))
         return false;
     for (; overrides && *overrides; overrides++)
         if (!option_settings_parse(settings, *overrides, error))

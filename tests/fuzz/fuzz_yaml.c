@@ -2,10 +2,9 @@
 #include "base/amount.h"
 #include "base/check.h"
 #include "base/options/options.h"
+#include "fuzz_folder.h"
 
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static const char *const names[] = { "adamw", "adafactor", NULL };
 
@@ -33,7 +32,9 @@ static void apply(FuzzConfig *config, const char *yaml, size_t bytes, GError **e
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
     options_set_defaults(&table, config);
-    if (option_settings_read_yaml_text(settings, yaml, bytes, "/nowhere/fuzz.yaml", error))
+    g_autofree char *path = g_build_filename(fuzz_folder(), "fuzz.yaml", NULL);
+    fuzz_put("fuzz.yaml", yaml, bytes);
+    if (option_settings_read_yaml(settings, path, error))
         options_apply(&table, config, settings, error);
 }
 

@@ -95,10 +95,6 @@ void option_settings_add(GPtrArray *settings, const char *name, const char *valu
  * OTHER.yaml`, a path relative to the file, the settings of that file come first; a chain may have at most 16
  * `extends`, and a cycle is an error. Names are checked later, by options_apply. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
-/* As option_settings_read_yaml, for YAML text in memory; messages name `path`, and paths in `extends` are relative to
- * it. */
-bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
-                                    GError **error);
 /* Appends a setting written as "group.key=value". */
 bool option_settings_parse(GPtrArray *settings, const char *assignment, GError **error);
 /* Replaces former names of options by the present ones. To be called after reading settings that an earlier version may

@@ -13,6 +13,7 @@
 /* One file being read. */
 typedef struct Reader {
     yaml_parser_t parser;
+    yaml_event_t event; /* the last one; its texts are valid until next_event */
     const char *path;
     const char *text; /* of the file */
     size_t bytes;
@@ -24,24 +25,26 @@ typedef struct Reader {
 
 /* ---- reading ---- */
 
-static unsigned long line_of(const yaml_event_t *event)
+/* The line of the last event. */
+static unsigned long line_of(const Reader *reader)
 {
-    return event->start_mark.line + 1;
+    return reader->event.start_mark.line + 1;
 }
 
 /* Fails with "PATH:LINE: NAME: WHY"; without "NAME: " if name is NULL. */
-static bool refuse(const Reader *reader, const yaml_event_t *event, const char *name, const char *why, GError **error)
+static bool refuse(const Reader *reader, const char *name, const char *why, GError **error)
 {
-    return fail_user(error, "%s:%lu: %s%s%s", reader->path, line_of(event), name ? name : "", name ? ": " : "", why);
+    return fail_user(error, "%s:%lu: %s%s%s", reader->path, line_of(reader), name ? name : "", name ? ": " : "", why);
 }
 
 /* Refuses anchors and tags at the start of a map or list. */
-static bool check_unmarked(const Reader *reader, const yaml_event_t *event, const char *name, GError **error)
+static bool check_unmarked(const Reader *reader, const char *name, GError **error)
 {
+    const yaml_event_t *event = &reader->event;
     bool map = event->type == YAML_MAPPING_START_EVENT;
     bool marked = map ? event->data.mapping_start.anchor || event->data.mapping_start.tag
                       : event->data.sequence_start.anchor || event->data.sequence_start.tag;
-    return !marked || refuse(reader, event, name, "anchors (&name) and tags (!name) are not accepted", error);
+    return !marked || refuse(reader, name, "anchors (&name) and tags (!name) are not accepted", error);
 }
 
 /* Whether a tab is among the white space at the start of a line, which is counted from 0. */
@@ -57,11 +60,12 @@ static bool is_indented_by_tab(const Reader *reader, size_t line)
     return at && at < end && *at == '\t';
 }
 
-static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
+static bool next_event(Reader *reader, GError **error)
 {
-    if (yaml_parser_parse(&reader->parser, event))
-        return true;
     const yaml_parser_t *parser = &reader->parser;
+    yaml_event_delete(&reader->event);
+    if (yaml_parser_parse(&reader->parser, &reader->event))
+        return true;
     const char *problem = parser->problem ? parser->problem : "unknown trouble";
     if (parser->error == YAML_MEMORY_ERROR)
         return fail_machine(error, "%s: no memory to parse it", reader->path);
@@ -75,8 +79,9 @@ static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
 }
 
 /* The text of a scalar; NULL, with an error, for aliases, anchors, tags, lists and maps. */
-static const char *scalar_text(const Reader *reader, const yaml_event_t *event, const char *name, GError **error)
+static const char *scalar_text(const Reader *reader, const char *name, GError **error)
 {
+    const yaml_event_t *event = &reader->event;
     const char *why = NULL;
     if (event->type == YAML_ALIAS_EVENT)
         why = "an alias (*name) is not accepted here, write the value itself";
@@ -92,70 +97,61 @@ static const char *scalar_text(const Reader *reader, const yaml_event_t *event, 
         why = "a NUL character is not accepted here";
     if (why == NULL)
         return (const char *)event->data.scalar.value;
-    refuse(reader, event, name, why, error);
+    refuse(reader, name, why, error);
     return NULL;
 }
 
 /* Records the line that sets a name; an error if the file has set it before. */
-static bool note_line(Reader *reader, const yaml_event_t *event, const char *name, GError **error)
+static bool note_line(Reader *reader, const char *name, GError **error)
 {
     gpointer before = g_hash_table_lookup(reader->lines, name);
     if (before)
-        return fail_user(error, "%s:%lu: %s is set twice, first in line %d", reader->path, line_of(event), name,
+        return fail_user(error, "%s:%lu: %s is set twice, first in line %d", reader->path, line_of(reader), name,
                          GPOINTER_TO_INT(before));
-    g_hash_table_insert(reader->lines, g_strdup(name), GINT_TO_POINTER((int)line_of(event)));
+    g_hash_table_insert(reader->lines, g_strdup(name), GINT_TO_POINTER((int)line_of(reader)));
     return true;
 }
 
-static bool add_value(Reader *reader, const yaml_event_t *event, const char *name, const char *value, GError **error)
+static bool add_value(Reader *reader, const char *name, const char *value, GError **error)
 {
     if (strcmp(name, "extends") == 0) {
         if (*value == '\0')
-            return refuse(reader, event, name, "write the name of a YAML file", error);
+            return refuse(reader, name, "write the name of a YAML file", error);
         reader->extends = g_strdup(value);
-        reader->extends_at = line_of(event);
+        reader->extends_at = line_of(reader);
         return true;
     }
-    g_autofree char *origin = g_strdup_printf("%s:%lu", reader->path, line_of(event));
+    g_autofree char *origin = g_strdup_printf("%s:%lu", reader->path, line_of(reader));
     option_settings_add(reader->settings, name, value, origin);
     return true;
 }
 
-static void free_item(gpointer item)
-{
-    g_strfreev(item);
-}
-
-/* Reads the keys and values of a map within a list; the event that starts the map has been read. */
+/* Reads the keys and values of a map within a list, whose start is the last event. */
 static bool read_item_map(Reader *reader, const char *name, GStrvBuilder *item, GError **error)
 {
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (bool is_key = true;; is_key = !is_key) {
-        yaml_event_t event;
-        if (!next_event(reader, &event, error))
+    for (bool is_key = true; next_event(reader, error); is_key = !is_key) {
+        if (reader->event.type == YAML_MAPPING_END_EVENT)
+            return true;
+        const char *text = scalar_text(reader, name, error);
+        if (text == NULL)
             return false;
-        bool ends = event.type == YAML_MAPPING_END_EVENT;
-        const char *text = ends ? NULL : scalar_text(reader, &event, name, error);
-        bool ok = ends || text;
-        if (text && is_key && !g_hash_table_add(keys, g_strdup(text)))
-            ok = fail_user(error, "%s:%lu: %s: %s is set twice", reader->path, line_of(&event), name, text);
-        if (text && ok)
-            g_strv_builder_add(item, text);
-        yaml_event_delete(&event);
-        if (ends || !ok)
-            return ok;
+        if (is_key && !g_hash_table_add(keys, g_strdup(text)))
+            return fail_user(error, "%s:%lu: %s: %s is set twice", reader->path, line_of(reader), name, text);
+        g_strv_builder_add(item, text);
     }
+    return false;
 }
 
-/* Reads one item of a list; `event` is its first event. */
-static bool read_item(Reader *reader, const char *name, const yaml_event_t *event, GPtrArray *items, GError **error)
+/* Reads one item of a list, whose first event is the last one. */
+static bool read_item(Reader *reader, const char *name, GPtrArray *items, GError **error)
 {
     g_autoptr(GStrvBuilder) item = g_strv_builder_new();
-    if (event->type == YAML_MAPPING_START_EVENT) {
-        if (!check_unmarked(reader, event, name, error) || !read_item_map(reader, name, item, error))
+    if (reader->event.type == YAML_MAPPING_START_EVENT) {
+        if (!check_unmarked(reader, name, error) || !read_item_map(reader, name, item, error))
             return false;
     } else {
-        const char *text = scalar_text(reader, event, name, error);
+        const char *text = scalar_text(reader, name, error);
         if (!text)
             return false;
         g_strv_builder_add_many(item, "", text, NULL);
@@ -164,29 +160,20 @@ static bool read_item(Reader *reader, const char *name, const yaml_event_t *even
     return true;
 }
 
-/* Reads a list; the event that starts it has been read. */
-static bool read_list(Reader *reader, const yaml_event_t *start, const char *name, GError **error)
+/* Reads a list, whose start is the last event. */
+static bool read_list(Reader *reader, const char *name, GError **error)
 {
-    g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(free_item);
-    if (!check_unmarked(reader, start, name, error))
-        return false;
-    for (;;) {
-        yaml_event_t event;
-        if (!next_event(reader, &event, error))
-            return false;
-        bool ends = event.type == YAML_SEQUENCE_END_EVENT;
-        bool ok = ends || read_item(reader, name, &event, items, error);
-        yaml_event_delete(&event);
-        if (!ok)
-            return false;
-        if (ends)
-            break;
-    }
-    if (!add_value(reader, start, name, "", error))
+    if (!check_unmarked(reader, name, error) || !add_value(reader, name, "", error))
         return false;
     OptionSetting *setting = g_ptr_array_index(reader->settings, reader->settings->len - 1);
-    setting->items = g_steal_pointer(&items);
-    return true;
+    setting->items = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
+    while (next_event(reader, error)) {
+        if (reader->event.type == YAML_SEQUENCE_END_EVENT)
+            return true;
+        if (!read_item(reader, name, setting->items, error))
+            return false;
+    }
+    return false;
 }
 
 static bool read_yaml_map(Reader *reader, const char *group, GError **error);
@@ -200,72 +187,60 @@ static bool is_empty_group(const yaml_event_t *event, const char *group)
 
 static bool read_value(Reader *reader, const char *group, const char *name, GError **error)
 {
-    yaml_event_t event;
-    if (!next_event(reader, &event, error))
+    const bool is_option = strchr(name, '.') != NULL, extends = strcmp(name, "extends") == 0;
+    if (!next_event(reader, error))
         return false;
-    bool ok = true;
-    if (event.type == YAML_MAPPING_START_EVENT && group == NULL && strcmp(name, "extends") != 0) {
-        ok = check_unmarked(reader, &event, name, error) && read_yaml_map(reader, name, error);
-    } else if (event.type == YAML_SEQUENCE_START_EVENT && strchr(name, '.')) {
-        ok = read_list(reader, &event, name, error);
-    } else if (!is_empty_group(&event, group) || strchr(name, '.') || strcmp(name, "extends") == 0) {
-        const char *value = scalar_text(reader, &event, name, error);
-        ok = value && add_value(reader, &event, name, value, error);
-    }
-    yaml_event_delete(&event);
-    return ok;
+    if (reader->event.type == YAML_MAPPING_START_EVENT && group == NULL && !extends)
+        return check_unmarked(reader, name, error) && read_yaml_map(reader, name, error);
+    if (reader->event.type == YAML_SEQUENCE_START_EVENT && is_option)
+        return read_list(reader, name, error);
+    if (is_empty_group(&reader->event, group) && !is_option && !extends)
+        return true;
+    const char *value = scalar_text(reader, name, error);
+    return value && add_value(reader, name, value, error);
 }
 
-/* Reads the keys and values of a map; the event that starts it has been read. `group` is NULL at the top of the file.
- */
+/* Reads the keys and values of a map, whose start is the last event. `group` is NULL at the top of the file. */
 static bool read_yaml_map(Reader *reader, const char *group, GError **error)
 {
-    for (;;) {
-        yaml_event_t event;
-        if (!next_event(reader, &event, error))
-            return false;
-        if (event.type == YAML_MAPPING_END_EVENT) {
-            yaml_event_delete(&event);
+    while (next_event(reader, error)) {
+        if (reader->event.type == YAML_MAPPING_END_EVENT)
             return true;
-        }
-        const char *key = scalar_text(reader, &event, group, error);
+        const char *key = scalar_text(reader, group, error);
         g_autofree char *name = key && group ? g_strconcat(group, ".", key, NULL) : g_strdup(key);
-        bool ok = key && note_line(reader, &event, name, error);
-        yaml_event_delete(&event);
-        if (!ok || !read_value(reader, group, name, error))
+        if (!key || !note_line(reader, name, error) || !read_value(reader, group, name, error))
             return false;
     }
+    return false;
 }
 
-static bool read_root(Reader *reader, const yaml_event_t *event, GError **error)
+static bool read_root(Reader *reader, GError **error)
 {
+    const yaml_event_t *event = &reader->event;
     if (event->type == YAML_MAPPING_START_EVENT)
-        return check_unmarked(reader, event, NULL, error) && read_yaml_map(reader, NULL, error);
+        return check_unmarked(reader, NULL, error) && read_yaml_map(reader, NULL, error);
     if (event->type == YAML_SCALAR_EVENT && event->data.scalar.length == 0)
         return true; /* "---" and nothing else */
-    return refuse(reader, event, NULL, "a configuration is a map: write \"group:\" and \"  key: value\" lines", error);
+    return refuse(reader, NULL, "a configuration is a map: write \"group:\" and \"  key: value\" lines", error);
 }
 
 static bool read_yaml_document(Reader *reader, GError **error)
 {
     bool seen = false;
-    for (;;) {
-        yaml_event_t event;
-        if (!next_event(reader, &event, error))
-            return false;
-        yaml_event_type_t type = event.type;
-        bool ok = true;
-        if (type == YAML_DOCUMENT_START_EVENT) {
-            ok = !seen || refuse(reader, &event, NULL, "a second document is not accepted", error);
+    while (next_event(reader, error)) {
+        const yaml_event_type_t type = reader->event.type;
+        if (type == YAML_STREAM_END_EVENT)
+            return true;
+        if (type == YAML_STREAM_START_EVENT || type == YAML_DOCUMENT_END_EVENT)
+            continue;
+        if (type == YAML_DOCUMENT_START_EVENT && seen)
+            return refuse(reader, NULL, "a second document is not accepted", error);
+        if (type == YAML_DOCUMENT_START_EVENT)
             seen = true;
-        } else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_END_EVENT &&
-                   type != YAML_STREAM_END_EVENT) {
-            ok = read_root(reader, &event, error);
-        }
-        yaml_event_delete(&event);
-        if (!ok || type == YAML_STREAM_END_EVENT)
-            return ok;
+        else if (!read_root(reader, error))
+            return false;
     }
+    return false;
 }
 
 static bool read_yaml_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error);
@@ -291,13 +266,18 @@ static bool read_extended(const Reader *reader, GPtrArray *settings, GPtrArray *
     return false;
 }
 
-static bool read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path, GPtrArray *chain,
-                           GError **error)
+static bool read_yaml_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error)
 {
-    Reader reader = { .path = path, .text = text, .bytes = bytes, .settings = option_settings_new() };
+    Reader reader = { .path = path };
+    g_autofree char *text = io_read_file(path, MAX_FILE_BYTES, &reader.bytes, error);
+    if (text == NULL)
+        return false;
+    g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
+    reader.text = text;
+    reader.settings = option_settings_new();
     reader.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     CHECK(yaml_parser_initialize(&reader.parser), "libyaml");
-    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, bytes);
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, reader.bytes);
     bool ok = read_yaml_document(&reader, error);
     if (ok && reader.extends)
         ok = read_extended(&reader, settings, chain, error);
@@ -305,34 +285,17 @@ static bool read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, 
         g_ptr_array_extend_and_steal(settings, g_steal_pointer(&reader.settings));
     else
         g_ptr_array_unref(reader.settings);
+    yaml_event_delete(&reader.event);
     yaml_parser_delete(&reader.parser);
     g_hash_table_unref(reader.lines);
     g_free(reader.extends);
     return ok;
 }
 
-static bool read_yaml_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error)
-{
-    size_t bytes;
-    g_autofree char *text = io_read_file(path, MAX_FILE_BYTES, &bytes, error);
-    if (text == NULL)
-        return false;
-    g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
-    return read_yaml_text(settings, text, bytes, path, chain, error);
-}
-
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error)
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(g_free);
     return read_yaml_file(settings, path, chain, error);
-}
-
-bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
-                                    GError **error)
-{
-    g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(g_free);
-    g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
-    return read_yaml_text(settings, text, bytes, path, chain, error);
 }
 
 /* ---- writing ---- */
