@@ -26,33 +26,30 @@ static const char about[] =
 
 #define MOST_RESAMPLES 1000000
 
-static gboolean list, as_json, stem, lowercase;
-static char *groups, *positive, *labels, *tokenizer, *smoothing, *language;
-static int64_t resamples, seed = 1;
-static double confidence = 95, smooth_value;
-static int word_order;
+static gboolean list, as_json;
+static char *groups;
+static const char *labels, *tokenizer, *smoothing;
+static int64_t seed = 1;
+static ScoreOptions options = { .confidence = 95 };
 static const GOptionEntry entries[] = {
-    { "list", 0, 0, G_OPTION_ARG_NONE, &list, "print all scores and the kind of input of each", NULL },
-    { "bootstrap", 0, 0, G_OPTION_ARG_INT64, &resamples,
-      "confidence intervals from N bootstrap resamples; 0 means none (default)", "N" },
-    { "confidence", 0, 0, G_OPTION_ARG_DOUBLE, &confidence,
-      "share of resamples within the interval, in percent (default 95)", "PERCENT" },
-    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of the resamples (default 1)", "N" },
-    { "positive", 0, 0, G_OPTION_ARG_STRING, &positive, "f1, multirc: the positive label (default 1)", "LABEL" },
-    { "labels", 0, 0, G_OPTION_ARG_STRING, &labels,
-      "f1_macro, f1_micro: labels to average over (default: all that occur)", "A,B,…" },
-    { "groups", 0, 0, G_OPTION_ARG_FILENAME, &groups, "multirc: file with the question of each example", "FILE" },
-    { "stem", 0, 0, G_OPTION_ARG_NONE, &stem, "ROUGE: stem words, as rouge_score does with use_stemmer=True", NULL },
-    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "BLEU, chrF: ignore case", NULL },
-    { "tokenizer", 0, 0, G_OPTION_ARG_STRING, &tokenizer, "BLEU (default 13a)", "13a|intl|char|none" },
-    { "smoothing", 0, 0, G_OPTION_ARG_STRING, &smoothing, "BLEU (default exp)", "exp|floor|add-k|none" },
-    { "smooth-value", 0, 0, G_OPTION_ARG_DOUBLE, &smooth_value,
-      "value for --smoothing floor (default 0.1) or add-k (default 1)", "X" },
-    { "language", 0, 0, G_OPTION_ARG_STRING, &language, "CodeBLEU: programming language",
-      "java|c_sharp|c|javascript|go|python" },
-    { "word-order", 0, 0, G_OPTION_ARG_INT, &word_order,
-      "chrF: also n-grams of up to N words; 2 means chrF++ (default 0)", "N" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print one JSON object per score", NULL },
+    CLI_SWITCH("list", list, "print all scores and the kind of input of each"),
+    CLI_VALUE("bootstrap", options.resamples, "confidence intervals from N bootstrap resamples; 0 means none (default)",
+              "N"),
+    CLI_VALUE("confidence", options.confidence, "share of resamples within the interval, in percent (default 95)",
+              "PERCENT"),
+    CLI_VALUE("seed", seed, "seed of the resamples (default 1)", "N"),
+    CLI_VALUE("positive", options.positive, "f1, multirc: the positive label (default 1)", "LABEL"),
+    CLI_VALUE("labels", labels, "f1_macro, f1_micro: labels to average over (default: all that occur)", "A,B,…"),
+    CLI_PATH("groups", groups, "multirc: file with the question of each example", "FILE"),
+    CLI_SWITCH("stem", options.stem, "ROUGE: stem words, as rouge_score does with use_stemmer=True"),
+    CLI_SWITCH("lowercase", options.lowercase, "BLEU, chrF: ignore case"),
+    CLI_VALUE("tokenizer", tokenizer, "BLEU (default 13a)", "13a|intl|char|none"),
+    CLI_VALUE("smoothing", smoothing, "BLEU (default exp)", "exp|floor|add-k|none"),
+    CLI_VALUE("smooth-value", options.smooth_value, "value for --smoothing floor (default 0.1) or add-k (default 1)",
+              "X"),
+    CLI_VALUE("language", options.language, "CodeBLEU: programming language", "java|c_sharp|c|javascript|go|python"),
+    CLI_VALUE("word-order", options.word_order, "chrF: also n-grams of up to N words; 2 means chrF++ (default 0)", "N"),
+    CLI_SWITCH("json", as_json, "print one JSON object per score"),
     { 0 },
 };
 
@@ -74,10 +71,11 @@ static void take_score_settings(const json_t *settings)
 {
     static const struct {
         const char *name;
-        char **option;
-    } rows[] = {
-        { "positive", &positive }, { "labels", &labels }, { "tokenizer", &tokenizer }, { "language", &language }
-    };
+        const char **option;
+    } rows[] = { { "positive", &options.positive },
+                 { "labels", &labels },
+                 { "tokenizer", &tokenizer },
+                 { "language", &options.language } };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         const char *value = json_string_value(json_object_get(settings, rows[i].name));
         if (value && *rows[i].option == NULL)
@@ -85,34 +83,26 @@ static void take_score_settings(const json_t *settings)
     }
 }
 
-/* *split becomes the array of labels that *out refers to; the caller frees it. */
-static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
+/* *split becomes the array of labels that the options refer to; the caller frees it. */
+static bool read_options(GStrv *split, GError **error)
 {
     int chosen_tokenizer, chosen_smoothing;
     if (!find_choice("tokenizer", tokenizer, bleu_tokenizers, &chosen_tokenizer, error) ||
         !find_choice("smoothing", smoothing, bleu_smoothings, &chosen_smoothing, error))
         return false;
-    if (resamples < 0 || resamples > MOST_RESAMPLES)
-        return fail_user(error, "--bootstrap is %" PRId64 ", want 0 to %d", resamples, MOST_RESAMPLES);
-    if (!(confidence > 0 && confidence < 100))
-        return fail_user(error, "--confidence is %g, want a share between 0 and 100 percent", confidence);
-    if (!(smooth_value >= 0 && isfinite(smooth_value)))
-        return fail_user(error, "--smooth-value is %g, want more than 0", smooth_value);
-    if (word_order < 0 || word_order > 2)
-        return fail_user(error, "--word-order is %d, want 0, 1 or 2", word_order);
+    if (options.resamples < 0 || options.resamples > MOST_RESAMPLES)
+        return fail_user(error, "--bootstrap is %" PRId64 ", want 0 to %d", options.resamples, MOST_RESAMPLES);
+    if (!(options.confidence > 0 && options.confidence < 100))
+        return fail_user(error, "--confidence is %g, want a share between 0 and 100 percent", options.confidence);
+    if (!(options.smooth_value >= 0 && isfinite(options.smooth_value)))
+        return fail_user(error, "--smooth-value is %g, want more than 0", options.smooth_value);
+    if (options.word_order < 0 || options.word_order > 2)
+        return fail_user(error, "--word-order is %d, want 0, 1 or 2", options.word_order);
     *split = labels ? text_list(labels) : NULL;
-    *out = (ScoreOptions){ .positive = positive,
-                           .labels = (const char *const *)*split,
-                           .stem = stem,
-                           .lowercase = lowercase,
-                           .tokenizer = (BleuTokenizer)chosen_tokenizer,
-                           .smoothing = (BleuSmoothing)chosen_smoothing,
-                           .smooth_value = smooth_value,
-                           .language = language,
-                           .word_order = word_order,
-                           .resamples = resamples,
-                           .confidence = confidence,
-                           .seed = (uint64_t)seed };
+    options.labels = (const char *const *)*split;
+    options.tokenizer = (BleuTokenizer)chosen_tokenizer;
+    options.smoothing = (BleuSmoothing)chosen_smoothing;
+    options.seed = (uint64_t)seed;
     return true;
 }
 
@@ -169,17 +159,17 @@ static bool find_scores(GPtrArray *kinds, const char *names, GError **error)
 
 /* ---- printing ---- */
 
-static bool compute_score(const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options, GError **error)
+static bool compute_score(const ScoreKind *kind, const ScoreInput *in, GError **error)
 {
     ScoreResult result;
-    if (!score_compute(&result, kind, in, options, error))
+    if (!score_compute(&result, kind, in, &options, error))
         return false;
     bool good = print_score(kind, &result, as_json, error);
     score_result_clear(&result);
     return good;
 }
 
-static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const ScoreOptions *options, GError **error)
+static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, GError **error)
 {
     ScoreExamples examples;
     bool good = score_read(&examples, files, ((const ScoreKind *)kinds->pdata[0])->takes, error);
@@ -187,14 +177,13 @@ static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const 
         log_info("%s: %" PRId64 " lines have no right answer, and are not scored", files->predictions,
                  examples.n_unknown);
     for (guint i = 0; good && i < kinds->len; i++)
-        good = compute_score(kinds->pdata[i], &examples.in, options, error);
+        good = compute_score(kinds->pdata[i], &examples.in, error);
     score_examples_clear(&examples);
     return good;
 }
 
 bool verb_scores(int argc, char **argv, GError **error)
 {
-    ScoreOptions options;
     g_auto(GStrv) split = NULL;
     g_autoptr(GPtrArray) kinds = g_ptr_array_new();
     json_auto_t *settings = NULL;
@@ -214,6 +203,5 @@ bool verb_scores(int argc, char **argv, GError **error)
     if (names == NULL)
         return fail_user(error, "say which scores and of what: %s does not say it; usage: " USAGE, words[0]);
     ScoreFiles files = { .predictions = words[0], .references = (const char *const *)words + 1, .groups = groups };
-    return read_options(&options, &split, error) && find_scores(kinds, names, error) &&
-           print_scores(kinds, &files, &options, error);
+    return read_options(&split, error) && find_scores(kinds, names, error) && print_scores(kinds, &files, error);
 }

@@ -1,8 +1,8 @@
-#include "report/charts.h"
+/* charts.c: the curves of a report: one picture for each quantity, with a line for each run. */
+#include "report/sections.h"
 
 #include "base/text.h"
 #include "eval/task_scores.h"
-#include "report/html.h"
 #include "report/plot.h"
 
 #include <math.h>
@@ -130,13 +130,10 @@ static char *tell_value(const Chart *chart, double value)
 
 static bool has_means(const Chart *chart)
 {
-    for (guint i = 0; i < chart->lines->len; i++) {
-        const GArray *points = g_array_index(chart->lines, PlotLine, i).points;
-        for (guint j = 0; j < points->len; j++)
-            if (g_array_index(points, PlotPoint, j).low < g_array_index(points, PlotPoint, j).high)
-                return true;
-    }
-    return false;
+    bool any = false;
+    for (guint i = 0; i < chart->lines->len; i++)
+        any |= plot_has_band(g_array_index(chart->lines, PlotLine, i).points);
+    return any;
 }
 
 /* Adds the names of the lines with their last values; the page's script replaces these by the values below the pointer.
@@ -177,18 +174,16 @@ static void add_numbers(GString *data, const char *name, const GArray *points, s
 static void add_line_data(GString *data, const PlotLine *line, SeriesAxis axis)
 {
     double before = 0;
-    bool merged = false;
     g_string_append(data, "{\"x\":[");
     for (guint i = 0; i < line->points->len; i++) {
         const PlotPoint *point = &g_array_index(line->points, PlotPoint, i);
         const double x = axis == AXIS_HOURS ? round(point->x * 1e4) / 1e4 : round(point->x);
         g_string_append_printf(data, axis == AXIS_HOURS ? "%s%.4f" : "%s%.0f", i ? "," : "", x - before);
         before = x;
-        merged = merged || point->low < point->high;
     }
     g_string_append_c(data, ']');
     add_numbers(data, "y", line->points, offsetof(PlotPoint, y));
-    if (merged) {
+    if (plot_has_band(line->points)) {
         add_numbers(data, "l", line->points, offsetof(PlotPoint, low));
         add_numbers(data, "h", line->points, offsetof(PlotPoint, high));
     }
@@ -259,12 +254,11 @@ static void add_score_charts(Page *page, const ReportRun *runs, int n)
             }
             g_hash_table_add(seen, title);
             Chart chart = chart_new(title, "score of the held-out examples", "");
-            for (int r = 0; r < n; r++)
-                for (guint k = 0; k < runs[r].metrics->len; k++) {
-                    const ReportMetric *other = runs[r].metrics->pdata[k];
-                    if (other->score && strcmp(other->name, metric->name) == 0 && strcmp(other->set, metric->set) == 0)
-                        chart_add(&chart, &other->series, page->axis, 1, line_name(&runs[r], n, ""), r, true);
-                }
+            for (int r = 0; r < n; r++) {
+                const ReportMetric *own = report_metric(&runs[r], metric->set, metric->name, true);
+                if (own)
+                    chart_add(&chart, &own->series, page->axis, 1, line_name(&runs[r], n, ""), r, true);
+            }
             if (chart.lines->len)
                 add_chart(page, &chart);
             chart_clear(&chart);
@@ -321,8 +315,7 @@ void charts_write(GString *html, GString *data, const ReportRun *runs, int n, Se
     PlotMarks marks[KIND_OTHER];
     Page page = { html, data, x_axis(runs, n, axis), series_axis_name(axis), axis, marks, 0 };
     for (int i = 0; i < KIND_OTHER; i++)
-        marks[i] =
-            (PlotMarks){ report_kind_classes[i], marks_of(runs, n, (ReportKind)i, axis), n > 1 || i == KIND_SAVE };
+        marks[i] = (PlotMarks){ report_kinds[i].css, marks_of(runs, n, (ReportKind)i, axis), n > 1 || i == KIND_SAVE };
     g_string_append_printf(data, "{\"box\":[%d,%d,%d,%d],\"x\":[%.9g,%.9g],\"name\":\"%s\",\"charts\":[", PLOT_LEFT,
                            PLOT_TOP, PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT, PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM,
                            page.x.low, page.x.high, page.x_name);

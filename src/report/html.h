@@ -4,6 +4,9 @@
 
 #include <glib.h>
 
+/* The files page.css and page.js beside this one (cmake/floors.cmake). */
+extern const char report_page_css[], report_page_js[];
+
 void html_text(GString *page, const char *text);
 /* Appends a printf text, escaped. */
 void html_printf(GString *page, const char *format, ...) G_GNUC_PRINTF(2, 3);

@@ -2,7 +2,7 @@
  * its answers. */
 #include "base/text.h"
 #include "plan/step_timer.h"
-#include "report/html.h"
+#include "report/report.h"
 #include "report/sections.h"
 #include "run/config/config.h"
 
@@ -40,100 +40,42 @@ static char *time_or_none(double seconds)
 
 /* ---- plan and reality ---- */
 
-/* FLOPs of the samples trained on so far, if no token of a batch had been padding. */
-static double planned_flops(const ReportRun *run)
-{
-    return start_number(run, "sample_flops") * run->samples_trained;
-}
+static const char *const row_names[] = { "Steps", "Time of the steps so far", "Speed", "Work of the steps so far",
+                                         "Memory of a process" };
+enum { PLANNED_ROWS = G_N_ELEMENTS(row_names) };
 
-/* FLOP/s that a plan expects of the machine's measured peak. */
-static double planned_rate(const ReportRun *run)
+/* What was planned [0] and what was measured [1] of a run, in the order of row_names. g_free each. */
+static void tell_plan(char *cells[PLANNED_ROWS][2], const ReportRun *run)
 {
-    return STEP_USUAL_SHARE * series_mean(&run->traces[TRACE_PEAK]);
+    /* flops: of the samples trained on so far, if no token of a batch had been padding; rate: FLOP/s that a plan
+     * expects of the machine's measured peak */
+    const double steps = start_number(run, "steps"), flops = start_number(run, "sample_flops") * run->samples_trained,
+                 rate = STEP_USUAL_SHARE * series_mean(&run->traces[TRACE_PEAK]);
+    char *const told[PLANNED_ROWS][2] = {
+        { isfinite(steps) && steps < 1e15 ? text_grouped((int64_t)steps) : g_strdup("–"),
+          text_grouped(MAX(run->step, 0)) },
+        { time_or_none(flops / rate), time_or_none(run->wall_s) },
+        { flops_or_none(rate, "FLOP/s"), flops_or_none(series_mean(&run->traces[TRACE_FLOPS]), "FLOP/s") },
+        { flops_or_none(flops, "FLOP"), flops_or_none(flops * series_mean(&run->traces[TRACE_FILL]), "FLOP") },
+        { bytes_or_none(start_number(run, "memory")), bytes_or_none(run->memory) },
+    };
+    memcpy(cells, told, sizeof told);
 }
-
-static double measured_rate(const ReportRun *run)
-{
-    return series_mean(&run->traces[TRACE_FLOPS]);
-}
-
-static char *plan_steps(const ReportRun *run)
-{
-    const double steps = start_number(run, "steps");
-    return isfinite(steps) && steps < 1e15 ? text_grouped((int64_t)steps) : g_strdup("–");
-}
-
-static char *real_steps(const ReportRun *run)
-{
-    return text_grouped(MAX(run->step, 0));
-}
-
-static char *plan_time(const ReportRun *run)
-{
-    return time_or_none(planned_flops(run) / planned_rate(run));
-}
-
-static char *real_time(const ReportRun *run)
-{
-    return time_or_none(run->wall_s);
-}
-
-static char *plan_rate(const ReportRun *run)
-{
-    return flops_or_none(planned_rate(run), "FLOP/s");
-}
-
-static char *real_rate(const ReportRun *run)
-{
-    return flops_or_none(measured_rate(run), "FLOP/s");
-}
-
-static char *plan_flops(const ReportRun *run)
-{
-    return flops_or_none(planned_flops(run), "FLOP");
-}
-
-static char *real_flops(const ReportRun *run)
-{
-    return flops_or_none(planned_flops(run) * series_mean(&run->traces[TRACE_FILL]), "FLOP");
-}
-
-static char *plan_memory(const ReportRun *run)
-{
-    return bytes_or_none(start_number(run, "memory"));
-}
-
-static char *real_memory(const ReportRun *run)
-{
-    return bytes_or_none(run->memory);
-}
-
-typedef char *(*Tell)(const ReportRun *run);
-static const struct {
-    const char *name;
-    Tell plan, real;
-} plan_rows[] = {
-    { "Steps", plan_steps, real_steps },
-    { "Time of the steps so far", plan_time, real_time },
-    { "Speed", plan_rate, real_rate },
-    { "Work of the steps so far", plan_flops, real_flops },
-    { "Memory of a process", plan_memory, real_memory },
-};
 
 void section_plan(GString *page, const ReportRun *runs, int n)
 {
+    char *cells[REPORT_RUNS][PLANNED_ROWS][2];
     HtmlTable table = html_table_new(1 + 2 * (guint)n);
     html_table_add(&table, NULL);
     for (int i = 0; i < n; i++) {
+        tell_plan(cells[i], &runs[i]);
         html_table_add(&table, n == 1 ? g_strdup("planned") : g_strdup_printf("%s: planned", runs[i].name));
         html_table_add(&table, g_strdup("measured"));
     }
-    for (size_t row = 0; row < G_N_ELEMENTS(plan_rows); row++) {
-        html_table_add(&table, g_strdup(plan_rows[row].name));
-        for (int i = 0; i < n; i++) {
-            html_table_add(&table, plan_rows[row].plan(&runs[i]));
-            html_table_add(&table, plan_rows[row].real(&runs[i]));
-        }
+    for (int row = 0; row < PLANNED_ROWS; row++) {
+        html_table_add(&table, g_strdup(row_names[row]));
+        for (int i = 0; i < 2 * n; i++)
+            html_table_add(&table, cells[i / 2][row][i % 2]);
     }
     g_string_append(page, "<section id=\"plan\"><h2>Plan and reality</h2>\n");
     html_table_end(&table, page, "runs");

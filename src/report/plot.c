@@ -219,7 +219,7 @@ static void add_axes(GString *svg, const Plot *plot)
     g_string_append_c(svg, '\n');
 }
 
-static bool has_band(const GArray *points)
+bool plot_has_band(const GArray *points)
 {
     for (guint i = 0; i < points->len; i++)
         if (g_array_index(points, PlotPoint, i).low < g_array_index(points, PlotPoint, i).high)
@@ -268,7 +268,7 @@ static void draw_line(GString *svg, const Plot *plot, const PlotLine *line)
 {
     if (line->points->len == 0)
         return;
-    if (has_band(line->points))
+    if (plot_has_band(line->points))
         add_band(svg, plot, line);
     g_string_append_printf(svg, "<path class=\"%s%s\" stroke=\"var(--p%d)\" d=\"", line->dotted ? "thin" : "line",
                            line->colour >= PLOT_COLOURS ? " dash" : "", line->colour % PLOT_COLOURS);

@@ -61,6 +61,8 @@ double plot_y(const PlotAxis *axis, double y);
 /* The lowest and the highest value of the lines: starts from *low and *high, which may be INFINITY and -INFINITY. With
  * only_positive, values that are not above 0 do not count. */
 void plot_range(double *low, double *high, const PlotLine *lines, int n, bool only_positive);
+/* Whether one of the points (PlotPoint) stands for several values. */
+bool plot_has_band(const GArray *points);
 /* Appends the <svg>. extra_height: px below the picture, which the caller draws into before it closes the element.
  * Kinds of lines are classes of plot_style, and colours are its CSS variables var(--p0), …; in a picture that stands
  * alone, plot_close replaces these by the light colours. The title is read out by screen readers, and drawn if the

@@ -1,9 +1,6 @@
 #include "report/report.h"
 
 #include "base/file.h"
-#include "report/charts.h"
-#include "report/html.h"
-#include "report/page.h"
 #include "report/plot.h"
 #include "report/sections.h"
 

@@ -6,20 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-const char *const report_kind_classes[] = {
-    [KIND_START] = "start",     [KIND_STOP] = "stop",   [KIND_END] = "end",
-    [KIND_ERROR] = "error",     [KIND_SPIKE] = "spike", [KIND_BACK] = "back",
-    [KIND_SKIPPED] = "skipped", [KIND_SAVE] = "save",   [KIND_OTHER] = "other"
-};
-const char *const report_kind_names[] = {
-    [KIND_START] = "start",          [KIND_STOP] = "stop",        [KIND_END] = "end",
-    [KIND_ERROR] = "error",          [KIND_SPIKE] = "loss spike", [KIND_BACK] = "rollback",
-    [KIND_SKIPPED] = "skipped step", [KIND_SAVE] = "save",        [KIND_OTHER] = "note"
-};
-const char *const report_kind_plurals[] = {
-    [KIND_START] = "starts",          [KIND_STOP] = "stops",        [KIND_END] = "ends",
-    [KIND_ERROR] = "errors",          [KIND_SPIKE] = "loss spikes", [KIND_BACK] = "rollbacks",
-    [KIND_SKIPPED] = "skipped steps", [KIND_SAVE] = "saves",        [KIND_OTHER] = "notes"
+const ReportKindNames report_kinds[] = {
+    [KIND_START] = { "start", "start", "starts" },
+    [KIND_STOP] = { "stop", "stop", "stops" },
+    [KIND_END] = { "end", "end", "ends" },
+    [KIND_ERROR] = { "error", "error", "errors" },
+    [KIND_SPIKE] = { "spike", "loss spike", "loss spikes" },
+    [KIND_BACK] = { "back", "rollback", "rollbacks" },
+    [KIND_SKIPPED] = { "skipped", "skipped step", "skipped steps" },
+    [KIND_SAVE] = { "save", "save", "saves" },
+    [KIND_OTHER] = { "other", "note", "notes" },
 };
 
 /* Names of the traces in a training record. */
@@ -80,18 +76,24 @@ static void free_metric(void *memory)
     g_free(metric);
 }
 
-/* NULL if the run has too many of them. */
-static ReportMetric *find_metric(ReportRun *run, const char *set, const char *name, bool score)
+ReportMetric *report_metric(const ReportRun *run, const char *set, const char *name, bool score)
 {
-    g_autofree char *own_set = report_clean(set, 80), *own_name = report_clean(name, 80);
     for (guint i = 0; i < run->metrics->len; i++) {
         ReportMetric *metric = run->metrics->pdata[i];
-        if (metric->score == score && strcmp(metric->name, own_name) == 0 && strcmp(metric->set, own_set) == 0)
+        if (metric->score == score && strcmp(metric->name, name) == 0 && strcmp(metric->set, set) == 0)
             return metric;
     }
-    if (run->metrics->len == REPORT_METRICS)
-        return NULL;
-    ReportMetric *metric = g_new0(ReportMetric, 1);
+    return NULL;
+}
+
+/* Adds the metric unless the run has it; NULL if the run has too many of them. */
+static ReportMetric *own_metric(ReportRun *run, const char *set, const char *name, bool score)
+{
+    g_autofree char *own_set = report_clean(set, 80), *own_name = report_clean(name, 80);
+    ReportMetric *metric = report_metric(run, own_set, own_name, score);
+    if (metric || run->metrics->len == REPORT_METRICS)
+        return metric;
+    metric = g_new0(ReportMetric, 1);
     *metric = (ReportMetric){ .set = g_steal_pointer(&own_set),
                               .name = g_steal_pointer(&own_name),
                               .score = score,
@@ -105,7 +107,7 @@ static ReportMetric *find_metric(ReportRun *run, const char *set, const char *na
 
 static void take_metric(ReportRun *run, const json_t *record, int64_t step, const char *name, double value, bool score)
 {
-    ReportMetric *metric = isfinite(value) ? find_metric(run, metric_text(record, "name"), name, score) : NULL;
+    ReportMetric *metric = isfinite(value) ? own_metric(run, metric_text(record, "name"), name, score) : NULL;
     const bool falls = !score && strcmp(name, "accuracy") != 0;
     if (metric == NULL)
         return;

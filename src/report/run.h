@@ -44,8 +44,10 @@ typedef enum ReportKind {
     KIND_OTHER,
     KIND_COUNT
 } ReportKind;
-extern const char *const report_kind_classes[], *const report_kind_names[]; /* CSS class; "start", "stop", … */
-extern const char *const report_kind_plurals[];
+typedef struct ReportKindNames {
+    const char *css, *one, *several; /* CSS class; "loss spike"; "loss spikes" */
+} ReportKindNames;
+extern const ReportKindNames report_kinds[];
 
 typedef struct ReportEvent {
     ReportKind kind;
@@ -88,4 +90,6 @@ bool report_run_read(ReportRun *run, const char *dir, GError **error);
 /* A copy of the first `most` characters, with "…" after them if the text is longer. Control characters, except line
  * ends, become spaces. g_free. */
 char *report_clean(const char *text, glong most);
+/* The metric of the run with these names; NULL if it has none. */
+ReportMetric *report_metric(const ReportRun *run, const char *set, const char *name, bool score);
 void report_run_clear(ReportRun *run);

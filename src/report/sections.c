@@ -126,7 +126,7 @@ static char *tell_troubles(const ReportRun *run)
         const int64_t count = run->counts[kinds[i]];
         if (count)
             g_string_append_printf(text, "%s%" PRId64 " %s", text->len ? ", " : "", count,
-                                   count == 1 ? report_kind_names[kinds[i]] : report_kind_plurals[kinds[i]]);
+                                   count == 1 ? report_kinds[kinds[i]].one : report_kinds[kinds[i]].several);
     }
     return g_strdup(text->len ? text->str : "none");
 }
@@ -223,7 +223,7 @@ static void add_events(GString *page, const ReportRun *run, int n)
             continue;
         listed++;
         html_table_add(&table, text_grouped(event->step));
-        html_table_add(&table, g_strdup(report_kind_names[event->kind]));
+        html_table_add(&table, g_strdup(report_kinds[event->kind].one));
         html_table_add(&table, g_strdup(event->what));
         html_table_add(&table, tell_when(event->time));
     }
@@ -240,7 +240,7 @@ void section_events(GString *page, const ReportRun *runs, int n)
         g_string_append_printf(page,
                                "<span class=\"key\"><svg viewBox=\"0 0 12 14\" width=\"12\" height=\"14\"><path "
                                "class=\"mark %s\" d=\"M6 %dV14\"/></svg>%s</span>\n",
-                               report_kind_classes[i], i == KIND_SAVE ? 9 : 0, report_kind_names[i]);
+                               report_kinds[i].css, i == KIND_SAVE ? 9 : 0, report_kinds[i].one);
     g_string_append(page, "</p>\n");
     for (int i = 0; i < n; i++)
         add_events(page, &runs[i], n);
@@ -249,22 +249,11 @@ void section_events(GString *page, const ReportRun *runs, int n)
 
 /* ---- scores and held-out losses ---- */
 
-static const ReportMetric *same_metric(const ReportRun *run, const ReportMetric *like)
-{
-    for (guint i = 0; i < run->metrics->len; i++) {
-        const ReportMetric *metric = run->metrics->pdata[i];
-        if (metric->score == like->score && strcmp(metric->name, like->name) == 0 &&
-            strcmp(metric->set, like->set) == 0)
-            return metric;
-    }
-    return NULL;
-}
-
 static void add_metric_row(HtmlTable *table, const ReportRun *runs, int n, const ReportMetric *metric)
 {
     html_table_add(table, g_strdup_printf("%s%s%s", metric->set, *metric->set ? " " : "", metric->name));
     for (int i = 0; i < n; i++)
-        html_table_add(table, tell_metric(same_metric(&runs[i], metric)));
+        html_table_add(table, tell_metric(report_metric(&runs[i], metric->set, metric->name, metric->score)));
 }
 
 void section_scores(GString *page, const ReportRun *runs, int n)
@@ -275,7 +264,7 @@ void section_scores(GString *page, const ReportRun *runs, int n)
             const ReportMetric *metric = runs[i].metrics->pdata[j];
             bool seen = false;
             for (int before = 0; before < i; before++)
-                seen = seen || same_metric(&runs[before], metric);
+                seen = seen || report_metric(&runs[before], metric->set, metric->name, metric->score);
             if (!seen)
                 add_metric_row(&table, runs, n, metric);
         }

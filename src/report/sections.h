@@ -1,4 +1,5 @@
-/* sections.h: the parts of a report that are tables. Each function appends one <section>, for all runs side by side. */
+/* sections.h: the parts of a report: its curves, and tables. section_…: appends one <section>, for all runs side by
+ * side. */
 #pragma once
 
 #include "report/html.h"
@@ -14,3 +15,9 @@ void section_samples(GString *page, const ReportRun *runs, int n);
 void section_plan(GString *page, const ReportRun *runs, int n);
 void section_options(GString *page, const ReportRun *runs, int n);
 void section_machine(GString *page, const ReportRun *runs, int n);
+
+/* Appends a <figure> for each quantity that a run has, and to `data` the JSON that the page's script reads. The page
+ * says which quantities no run has. */
+void charts_write(GString *page, GString *data, const ReportRun *runs, int n, SeriesAxis axis);
+/* The axis that AXIS_AUTO means: steps, or tokens if the runs read unequally many tokens per step. */
+SeriesAxis charts_axis(const ReportRun *runs, int n);

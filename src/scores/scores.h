@@ -37,9 +37,9 @@ extern const char *const bleu_tokenizers[], *const bleu_smoothings[];
 typedef struct ScoreOptions {
     const char *positive; /* f1, multirc: the positive label; NULL means "1" */
     const char *const
-        *labels;    /* f1_macro, f1_micro: labels to average over, ending with NULL; NULL means all labels that occur */
-    bool stem;      /* ROUGE: stem words, as rouge_score does with use_stemmer=True */
-    bool lowercase; /* BLEU, chrF: ignore case */
+        *labels;   /* f1_macro, f1_micro: labels to average over, ending with NULL; NULL means all labels that occur */
+    gboolean stem; /* ROUGE: stem words, as rouge_score does with use_stemmer=True */
+    gboolean lowercase; /* BLEU, chrF: ignore case */
     BleuTokenizer tokenizer;
     BleuSmoothing smoothing;
     double smooth_value;  /* parameter of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */

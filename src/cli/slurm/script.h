@@ -15,7 +15,7 @@ typedef struct SlurmJob {
     int notice;                               /* seconds before the end of its time at which the job is asked to save */
     const char *partition, *account, *memory; /* NULL means the cluster's default */
     const char *array;      /* "1-10%1": one job after another; NULL means one job that requeues itself */
-    bool once;              /* a stopped job is not put back into the queue */
+    gboolean once;          /* a stopped job is not put back into the queue */
     bool alone;             /* one process in all, which needs no MPI */
     const char *mpi;        /* for srun --mpi */
     char **lines, **before; /* more #SBATCH options; commands before srun; NULL means none */

@@ -34,27 +34,26 @@ static const char about[] =
     "  loam slurm config.yaml --nodes 4 --cpus 32 --time 20h --partition cpu --out job.sh && sbatch job.sh\n"
     "  loam slurm config.yaml --nodes 2 --time 20:00:00 --array 1-10%1 --before \"module load openmpi\" >job.sh\n";
 
-static char *nodes, *duration, *partition, *account, *memory, *array, *name, *mpi, *out, **lines, **before;
-static int ranks = 1, cores = NOT_GIVEN, gpus, notice = 120;
-static gboolean once;
+static char *duration, *out;
+static SlurmJob job = { .nodes = "1", .ranks = 1, .cores = NOT_GIVEN, .notice = 120, .mpi = "pmix" };
 static const GOptionEntry entries[] = {
-    CLI_VALUE("nodes", nodes, "number of nodes, or the least and the most: 2-4 (default 1)", "N"),
-    CLI_VALUE("ranks", ranks, "ranks (processes) per node (default 1)", "N"),
-    CLI_VALUE("cpus", cores, "cores per rank (default: all of the node, which the job then has to itself)", "N"),
-    CLI_VALUE("gpus", gpus, "GPUs per node, one per rank (default 0)", "N"),
-    CLI_VALUE("memory", memory, "memory per node, such as 64G; 0 means all of the node's (default: the cluster's)",
+    CLI_VALUE("nodes", job.nodes, "number of nodes, or the least and the most: 2-4 (default 1)", "N"),
+    CLI_VALUE("ranks", job.ranks, "ranks (processes) per node (default 1)", "N"),
+    CLI_VALUE("cpus", job.cores, "cores per rank (default: all of the node, which the job then has to itself)", "N"),
+    CLI_VALUE("gpus", job.gpus, "GPUs per node, one per rank (default 0)", "N"),
+    CLI_VALUE("memory", job.memory, "memory per node, such as 64G; 0 means all of the node's (default: the cluster's)",
               "SIZE"),
     CLI_VALUE("time", duration, "longest time of one job: 19h50m, 20:00:00 or 1-12 (default: estimated)", "TIME"),
-    CLI_VALUE("partition", partition, "partition", "NAME"),
-    CLI_VALUE("account", account, "account", "NAME"),
-    CLI_VALUE("name", name, "name of the job (default: the last part of run.dir)", "NAME"),
-    CLI_VALUE("array", array, "several jobs, one after another, in place of one that is requeued", "1-10%1"),
-    CLI_SWITCH("no-requeue", once, "do not put a job that stopped with a checkpoint back into the queue"),
-    CLI_VALUE("signal", notice, "seconds before its time is up at which the run is asked to save (default 120)",
+    CLI_VALUE("partition", job.partition, "partition", "NAME"),
+    CLI_VALUE("account", job.account, "account", "NAME"),
+    CLI_VALUE("name", job.name, "name of the job (default: the last part of run.dir)", "NAME"),
+    CLI_VALUE("array", job.array, "several jobs, one after another, in place of one that is requeued", "1-10%1"),
+    CLI_SWITCH("no-requeue", job.once, "do not put a job that stopped with a checkpoint back into the queue"),
+    CLI_VALUE("signal", job.notice, "seconds before its time is up at which the run is asked to save (default 120)",
               "SECONDS"),
-    CLI_VALUE("mpi", mpi, "the interface by which srun starts several ranks (default pmix)", "TYPE"),
-    CLI_VALUE("sbatch", lines, "one more #SBATCH line, such as --constraint=avx512; may be repeated", "OPTION"),
-    CLI_VALUE("before", before, "a command before srun, such as 'module load openmpi'; may be repeated", "COMMAND"),
+    CLI_VALUE("mpi", job.mpi, "the interface by which srun starts several ranks (default pmix)", "TYPE"),
+    CLI_VALUE("sbatch", job.lines, "one more #SBATCH line, such as --constraint=avx512; may be repeated", "OPTION"),
+    CLI_VALUE("before", job.before, "a command before srun, such as 'module load openmpi'; may be repeated", "COMMAND"),
     CLI_PATH("out", out, "write the script to this file (default: standard output)", "FILE"),
     { 0 },
 };
@@ -100,26 +99,28 @@ static int64_t slurm_seconds(const char *text)
     return part[0] * 60 + (n > 1 ? part[1] : 0);
 }
 
-/* *seconds becomes 0 if no time is given. */
-static bool parse_time(int64_t *seconds, GError **error)
+/* Without --time, job.seconds stays 0. */
+static bool parse_time(GError **error)
 {
     Amount amount;
-    *seconds = duration ? slurm_seconds(duration) : 0;
-    if (*seconds < 0 && amount_parse(&amount, duration, NULL) && amount.unit == UNIT_SECONDS && amount.value < MOST_S)
-        *seconds = (int64_t)amount.value;
-    if (duration && (*seconds <= 0 || *seconds > MOST_S))
+    if (!duration)
+        return true;
+    job.seconds = slurm_seconds(duration);
+    if (job.seconds < 0 && amount_parse(&amount, duration, NULL) && amount.unit == UNIT_SECONDS &&
+        amount.value < MOST_S)
+        job.seconds = (int64_t)amount.value;
+    if (job.seconds <= 0 || job.seconds > MOST_S)
         return fail_user(error, "--time is %s, want a time of up to a year such as 19h50m, 20:00:00 or 1-12:00:00",
                          duration);
-    if (duration && *seconds <= notice)
-        return fail_user(error, "--time %s is no longer than --signal, %d seconds: the run would stop at once",
-                         duration, notice);
-    return true;
+    return job.seconds > job.notice ||
+           fail_user(error, "--time %s is no longer than --signal, %d seconds: the run would stop at once", duration,
+                     job.notice);
 }
 
 /* "4" or "2-4"; *least becomes the smallest number. */
 static bool parse_nodes(int64_t *least, GError **error)
 {
-    const char *text = nodes ? nodes : "1";
+    const char *text = job.nodes;
     int64_t most;
     bool valid = scan_count(&text, least);
     most = *least;
@@ -128,21 +129,22 @@ static bool parse_nodes(int64_t *least, GError **error)
         valid = scan_count(&text, &most);
     }
     return (valid && *text == '\0' && *least >= 1 && most >= *least && most <= 100000) ||
-           fail_user(error, "--nodes is %s, want a number or the least and the most, such as 4 or 2-4", nodes);
+           fail_user(error, "--nodes is %s, want a number or the least and the most, such as 4 or 2-4", job.nodes);
 }
 
 /* Two jobs at once would train in one run directory. */
 static bool check_array(GError **error)
 {
     int64_t first, last;
-    const char *text = array;
-    bool valid = array == NULL || scan_count(&text, &first);
-    if (array && valid && *text == '-') {
+    const char *text = job.array;
+    bool valid = job.array == NULL || scan_count(&text, &first);
+    if (job.array && valid && *text == '-') {
         text++;
         valid = scan_count(&text, &last) && last >= first;
     }
-    return (valid && (array == NULL || strcmp(text, "%1") == 0)) ||
-           fail_user(error, "--array is %s, want FIRST-LAST%%1, such as 1-10%%1: one job of the run at a time", array);
+    return (valid && (job.array == NULL || strcmp(text, "%1") == 0)) ||
+           fail_user(error, "--array is %s, want FIRST-LAST%%1, such as 1-10%%1: one job of the run at a time",
+                     job.array);
 }
 
 static bool check_numbers(GError **error)
@@ -150,18 +152,18 @@ static bool check_numbers(GError **error)
     const struct {
         const char *name;
         int value, least;
-    } numbers[] = { { "ranks", ranks, 1 }, { "gpus", gpus, 0 }, { "signal", notice, 1 } };
+    } numbers[] = { { "ranks", job.ranks, 1 }, { "gpus", job.gpus, 0 }, { "signal", job.notice, 1 } };
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
         if (numbers[i].value < numbers[i].least || numbers[i].value > MOST_COUNT)
             return fail_user(error, "--%s is %d, want %d to %d", numbers[i].name, numbers[i].value, numbers[i].least,
                              MOST_COUNT);
-    if (cores != NOT_GIVEN && (cores < 1 || cores > MOST_COUNT))
+    if (job.cores != NOT_GIVEN && (job.cores < 1 || job.cores > MOST_COUNT))
         return fail_user(error, "--cpus is %d, want 1 to %d; without --cpus the ranks share all cores of the node",
-                         cores, MOST_COUNT);
-    if (gpus > 0 && gpus != ranks)
+                         job.cores, MOST_COUNT);
+    if (job.gpus > 0 && job.gpus != job.ranks)
         return fail_user(error, "--gpus %d with --ranks %d: each rank computes on one GPU, want as many ranks as GPUs",
-                         gpus, ranks);
-    return !(array && once) ||
+                         job.gpus, job.ranks);
+    return !(job.array && job.once) ||
            fail_user(
                error,
                "--array and --no-requeue exclude each other: each job of an array goes on where the last stopped");
@@ -171,13 +173,13 @@ static bool check_numbers(GError **error)
 static bool check_memory(GError **error)
 {
     int64_t size;
-    const char *text = memory;
-    if (memory == NULL || strcmp(memory, "0") == 0)
+    const char *text = job.memory;
+    if (job.memory == NULL || strcmp(job.memory, "0") == 0)
         return true;
     return (scan_count(&text, &size) && size > 0 && *text != '\0' && strchr("KMGT", *text) && text[1] == '\0') ||
            fail_user(error,
                      "--memory is %s, want a whole number with K, M, G or T, such as 64G, or 0 for all of the node's",
-                     memory);
+                     job.memory);
 }
 
 /* Fails if a text from the command line cannot be written into one line of the script. */
@@ -185,17 +187,19 @@ static bool check_texts(GError **error)
 {
     const struct {
         const char *name, *value;
-    } texts[] = { { "nodes", nodes },         { "time", duration },   { "array", array }, { "memory", memory },
-                  { "partition", partition }, { "account", account }, { "name", name },   { "mpi", mpi } };
+    } texts[] = { { "nodes", job.nodes },         { "time", duration },
+                  { "array", job.array },         { "memory", job.memory },
+                  { "partition", job.partition }, { "account", job.account },
+                  { "name", job.name },           { "mpi", job.mpi } };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         if (texts[i].value && (*texts[i].value == '\0' || strpbrk(texts[i].value, "\r\n")))
             return fail_user(error, "--%s is empty or has a line end", texts[i].name);
-    if (mpi && mpi[strspn(mpi, "abcdefghijklmnopqrstuvwxyz0123456789_")])
-        return fail_user(error, "--mpi is %s, want a type of `srun --mpi=list`, such as pmix", mpi);
-    if (partition && strpbrk(partition, " \t"))
+    if (job.mpi && job.mpi[strspn(job.mpi, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+        return fail_user(error, "--mpi is %s, want a type of `srun --mpi=list`, such as pmix", job.mpi);
+    if (job.partition && strpbrk(job.partition, " \t"))
         return fail_user(error, "--partition is %s, want a name that `sinfo` lists, or several joined by commas",
-                         partition);
-    for (char **command = before; command && *command; command++)
+                         job.partition);
+    for (char **command = job.before; command && *command; command++)
         if ((*command)[strspn(*command, " \t\r\n")] == '\0')
             return fail_user(error, "--before is empty, want a command, such as 'module load openmpi'");
     return !(out && *out == '\0') || fail_user(error, "--out is empty, want the name of a file, such as job.sh");
@@ -239,12 +243,12 @@ static bool estimate(Config *config, const Loader *loader, int64_t least_nodes, 
     if (outline.steps <= 0 || outline.step_s <= 0 || config->train.length.unit == UNIT_SECONDS)
         return true;
     const int own = config->train.threads > 0 ? (int)config->train.threads : (int)g_get_num_processors();
-    const int each = config->train.threads > 0 ? (int)config->train.threads : cores;
-    const int64_t all = least_nodes * ranks * each;
+    const int each = config->train.threads > 0 ? (int)config->train.threads : job.cores;
+    const int64_t all = least_nodes * job.ranks * each;
     const double here = outline_seconds(&outline, outline.steps);
-    *seconds = cores > 0 ? here * own / (double)all : here / (double)least_nodes;
+    *seconds = job.cores > 0 ? here * own / (double)all : here / (double)least_nodes;
     g_autofree char *local = text_duration(ceil(here)), *there = text_duration(ceil(*seconds));
-    if (cores > 0)
+    if (job.cores > 0)
         *source = g_strdup_printf("%.1f times an estimate, rounded up to 10 minutes: %s for this machine's %d cores, "
                                   "%s for the job's %" PRId64,
                                   MARGIN, local, own, there, all);
@@ -275,23 +279,23 @@ static bool open_data(Config *config, bool estimated, Loader **loader, GError **
 }
 
 /* Sets the time of the job to that of the whole run, unless one is given. */
-static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char **source, GError **error)
+static bool choose_time(Config *config, int64_t least_nodes, char **source, GError **error)
 {
     double seconds;
     g_autoptr(Loader) loader = NULL;
-    if (!open_data(config, job->seconds == 0, &loader, error))
+    if (!open_data(config, job.seconds == 0, &loader, error))
         return false;
-    if (job->seconds > 0)
+    if (job.seconds > 0)
         return true;
     if (!estimate(config, loader, least_nodes, &seconds, source, error))
         return false;
     if (seconds <= 0)
         return fail_user(error, "the time of this run is not known here (a GPU, or a length in epochs of data that "
                                 "cannot be read): give --time, such as --time 20h");
-    seconds = fmin(MARGIN * seconds + notice, MOST_S);
-    job->seconds = (int64_t)ceil(seconds / ROUNDED_S) * ROUNDED_S;
-    job->time_source = *source;
-    g_autofree char *time = text_duration((double)job->seconds);
+    seconds = fmin(MARGIN * seconds + job.notice, MOST_S);
+    job.seconds = (int64_t)ceil(seconds / ROUNDED_S) * ROUNDED_S;
+    job.time_source = *source;
+    g_autofree char *time = text_duration((double)job.seconds);
     log_info("--time %s: %s", time, *source);
     return true;
 }
@@ -328,83 +332,69 @@ static void warn_of_hooks(const Config *config)
     const HooksConfig *hooks = &config->hooks;
     const double timeout = hooks->timeout.value;
     const bool others = *hooks->on_save || *hooks->on_best || *hooks->on_alert;
-    if ((others || *hooks->on_stop) && (timeout <= 0 || timeout * (others + (*hooks->on_stop != '\0')) >= notice))
+    if ((others || *hooks->on_stop) && (timeout <= 0 || timeout * (others + (*hooks->on_stop != '\0')) >= job.notice))
         log_warning(
             "a hook may take up to hooks.timeout (%.0f s; 0 means no limit), and on_stop as long after it; the job is "
             "told to save %d s before its time is up, and a job that ends while it waits for a hook does not go on: "
             "give --signal more than these times, or lower hooks.timeout",
-            timeout, notice);
+            timeout, job.notice);
 }
 
 /* GPUs may also be requested by --sbatch=--gres=gpu:1. */
 static void warn_of_device(const char *device)
 {
-    bool requested = gpus > 0;
-    for (char **line = lines; line && *line; line++)
+    bool requested = job.gpus > 0;
+    for (char **line = job.lines; line && *line; line++)
         requested |= strstr(*line, "gpu") != NULL;
     if (requested && strcmp(device, "cpu") == 0)
         log_warning("train.device is cpu: the run would not use the GPUs; set train.device=cuda");
     if (!requested && g_str_has_prefix(device, "cuda"))
-        log_warning("train.device is %s and the job asks for no GPU: give --gpus %d", device, ranks);
-    if (ranks > 1 && g_str_has_prefix(device, "cuda:"))
+        log_warning("train.device is %s and the job asks for no GPU: give --gpus %d", device, job.ranks);
+    if (job.ranks > 1 && g_str_has_prefix(device, "cuda:"))
         log_warning(
             "train.device is %s for all %d ranks of a node: with train.device=cuda each rank takes a GPU of its "
             "own",
-            device, ranks);
+            device, job.ranks);
 }
 
-static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError **error)
+static bool write_job(Config *config, int64_t least_nodes, GError **error)
 {
     g_autofree char *source = NULL, *folder = g_get_current_dir(), *loam = g_file_read_link("/proc/self/exe", NULL),
                     *run = g_canonicalize_filename(config->run.dir, folder), *base = g_path_get_basename(run);
-    job->folder = folder;
-    job->run = run;
-    job->loam = loam ? loam : "loam";
-    job->name = name ? name : base;
-    job->stop_file = config->train.stop_file;
+    job.folder = folder;
+    job.run = run;
+    job.loam = loam ? loam : "loam";
+    job.name = job.name ? job.name : base;
+    job.stop_file = config->train.stop_file;
     double date;
     if (!config_stop_date(config, &date, error))
         return false;
-    job->stop_date = (int64_t)date;
+    job.stop_date = (int64_t)date;
     warn_of_hooks(config);
     warn_of_device(config->train.device);
-    if (!choose_time(job, config, least_nodes, &source, error))
+    if (!choose_time(config, least_nodes, &source, error))
         return false;
-    g_autofree char *script = slurm_script(job, error);
+    g_autofree char *script = slurm_script(&job, error);
     return script && check_outputs(run, error) && write_outputs(script, run, error);
 }
 
 bool verb_slurm(int argc, char **argv, GError **error)
 {
-    int64_t least_nodes = 0, seconds;
+    int64_t least_nodes = 0;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (!check_numbers(error) || !check_texts(error) || !check_memory(error) || !check_array(error) ||
-        !parse_nodes(&least_nodes, error) || !parse_time(&seconds, error))
+        !parse_nodes(&least_nodes, error) || !parse_time(error))
         return false;
-    if (cores == NOT_GIVEN)
-        cores = 0;
+    if (job.cores == NOT_GIVEN)
+        job.cores = 0;
     g_auto(Config) config = { 0 };
-    if (!load_task(&config, argv, argc, least_nodes * ranks, error))
+    if (!load_task(&config, argv, argc, least_nodes * job.ranks, error))
         return false;
-    SlurmJob job = { .nodes = nodes ? nodes : "1",
-                     .ranks = ranks,
-                     .cores = cores,
-                     .gpus = gpus,
-                     .seconds = seconds,
-                     .notice = notice,
-                     .partition = partition,
-                     .account = account,
-                     .memory = memory,
-                     .array = array,
-                     .once = once,
-                     .alone = ranks == 1 && (nodes == NULL || strcmp(nodes, "1") == 0),
-                     .mpi = mpi ? mpi : "pmix",
-                     .lines = lines,
-                     .before = before,
-                     .config = argv[1],
-                     .overrides = argv + 2 };
-    return write_job(&job, &config, least_nodes, error);
+    job.alone = job.ranks == 1 && strcmp(job.nodes, "1") == 0;
+    job.config = argv[1];
+    job.overrides = argv + 2;
+    return write_job(&config, least_nodes, error);
 }
