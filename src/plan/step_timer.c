@@ -274,12 +274,6 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
     return micro_s * (double)passes + update_s;
 }
 
-/* Whether another step shall be timed; every rank gets the same answer. */
-static bool timing_goes_on(const StepTimer *timer, double start, double seconds)
-{
-    return comm_max(timer->mesh.world, since(start) < seconds) > 0;
-}
-
 /* Sets the times of the stages of a pipeline: every rank has those of its own. */
 static void set_stage_times(const StepTimer *timer, StepTimes *times, const StepSeries *series)
 {
@@ -327,7 +321,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         timer->dev->profile = NULL;
         gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * step_s));
         times->profiled_s += step_s;
-    } while (timing_goes_on(timer, start, seconds));
+    } while (comm_max(timer->mesh.world, since(start) < seconds)); /* every rank gets the same answer */
     set_times(timer, times, &series);
     gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
     const PeakRate peak = gemm_peak_rate(&timer->gemm_peak);

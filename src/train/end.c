@@ -35,13 +35,6 @@ void end_note(const Trainer *t)
     services_event(t, what);
 }
 
-/* Writes the reason why the run ends early to log.txt and metrics.jsonl; main prints it to standard error. */
-static void note_problem(const Trainer *t, const GError *problem)
-{
-    log_file_only("%s", problem->message);
-    services_failure(t, problem);
-}
-
 /* Writes into the log where each rank stands, a line for those that stand alike. */
 static void log_places(const char *dir, double now)
 {
@@ -93,5 +86,6 @@ void end_early(Trainer *t, GError **problem)
         log_set_rank(0, true); /* if rank 0 was lost, this rank prints the error */
     if (mesh_lost(&t->mesh) >= 0)
         name_lost(t, *problem);
-    note_problem(t, *problem);
+    log_file_only("%s", (*problem)->message); /* main prints it to standard error */
+    services_failure(t, *problem);
 }

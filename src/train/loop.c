@@ -63,13 +63,6 @@ static bool follow(Trainer *t, Verdict verdict, GError **error)
 
 /* ---- the loop ---- */
 
-/* Ends all ranks with the same error, and writes nothing more by the name of the run directory. */
-static bool fail_moved(Trainer *t, GError **error)
-{
-    t->together = mesh_check(&t->mesh, NULL);
-    return run_fail_moved(t->config.run.dir, error);
-}
-
 /* After a step that has changed something: checks clock and signals and sets t->due, the same on all ranks. */
 static bool look_around(Trainer *t, GError **error)
 {
@@ -85,7 +78,11 @@ static bool look_around(Trainer *t, GError **error)
         due |= DUE_MOVED;
     t->due = (unsigned)ranks_agree(t, due) | stop;
     t->step.last = trainer_finished(t);
-    return !(t->due & DUE_MOVED) || fail_moved(t, error);
+    if (!(t->due & DUE_MOVED))
+        return true;
+    /* All ranks end with the same error, and write nothing more by the name of the run directory. */
+    t->together = mesh_check(&t->mesh, NULL);
+    return run_fail_moved(t->config.run.dir, error);
 }
 
 static bool train_loop(Trainer *t, GError **error)

@@ -172,23 +172,21 @@ static bool follow(Trainer *t, int64_t *step, GError **error)
  * RUN/before-1 (before-2, …): the run starts over, and would remove it. */
 static bool keep_curves(const char *dir, GError **error)
 {
-    g_autofree const char **files = services_written(false), **folders = services_written(true);
-    const char *const *lists[] = { folders, files };
+    g_autofree const char **written = services_written();
     g_autofree char *aside = NULL;
     bool any = false;
     for (int n = 1; aside == NULL || g_file_test(aside, G_FILE_TEST_EXISTS); n++) {
         g_free(aside);
         aside = g_strdup_printf("%s/before-%d", dir, n);
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++)
-        for (const char *const *name = lists[i]; *name; name++) {
-            g_autofree char *from = g_build_filename(dir, *name, NULL), *to = g_build_filename(aside, *name, NULL);
-            if (!g_file_test(from, G_FILE_TEST_EXISTS))
-                continue;
-            if (!io_make_directories(aside, error) || !io_rename(from, to, error))
-                return false;
-            any = true;
-        }
+    for (const char **name = written; *name; name++) {
+        g_autofree char *from = g_build_filename(dir, *name, NULL), *to = g_build_filename(aside, *name, NULL);
+        if (!g_file_test(from, G_FILE_TEST_EXISTS))
+            continue;
+        if (!io_make_directories(aside, error) || !io_rename(from, to, error))
+            return false;
+        any = true;
+    }
     if (any)
         log_warning("%s has no folder checkpoints and starts over; what the run before wrote is in %s", dir, aside);
     return true;

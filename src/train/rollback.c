@@ -7,7 +7,6 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
-#include "train/spike.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,15 +91,12 @@ static bool copy_all(const char *dir, const char *folder, int64_t step, GError *
     g_autofree char *to = g_build_filename(folder, "to", NULL),
                     *checkpoints = g_build_filename(folder, "checkpoints", NULL),
                     *text = g_strdup_printf("%" PRId64 "\n", step);
-    g_autofree const char **files = services_written(false), **folders = services_written(true);
+    g_autofree const char **written = services_written();
     if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error) ||
         !copy(dir, folder, "config.yaml", error))
         return false;
-    for (int i = 0; files[i]; i++)
-        if (!copy(dir, folder, files[i], error))
-            return false;
-    for (int i = 0; folders[i]; i++)
-        if (!copy(dir, folder, folders[i], error))
+    for (int i = 0; written[i]; i++)
+        if (!copy(dir, folder, written[i], error))
             return false;
     keep_store(dir, folder);
     return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
@@ -217,7 +213,7 @@ static void link_back(const char *dir, const char *name)
 
 static bool go_back(const char *dir, GError **error)
 {
-    g_autofree const char **files = services_written(false), **folders = services_written(true);
+    g_autofree const char **written = services_written();
     if (!move_back(dir, error))
         return false;
     link_back(dir, "latest");
@@ -225,11 +221,8 @@ static bool go_back(const char *dir, GError **error)
     put_store_back(dir); /* where mlflow.txt says that it is now */
     if (!put_back(dir, "config.yaml", error))
         return false;
-    for (int i = 0; files[i]; i++)
-        if (!put_back(dir, files[i], error))
-            return false;
-    for (int i = 0; folders[i]; i++)
-        if (!put_back(dir, folders[i], error))
+    for (int i = 0; written[i]; i++)
+        if (!put_back(dir, written[i], error))
             return false;
     return rollback_forget(dir, error);
 }

@@ -62,20 +62,6 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     progress_update((uint64_t)MIN(done * t->batch.micro, t->batch.own_samples));
 }
 
-/* Runs the first microbatch t->batch.empty times more, because other ranks have more microbatches and ranks communicate
- * in each. The losses are discarded, and the gradients are 0: the loss is divided by an infinite number of targets. */
-static void run_empty(Trainer *t)
-{
-    if (comm_size(t->mesh.pipeline) > 1) /* in a pipeline, model_passes runs them among the other passes */
-        return;
-    ModelLoss nothing = t->loss;
-    LossSums unused = { 0 };
-    for (int h = 0; h < HEAD_COUNT; h++)
-        nothing.n_targets[h] = INFINITY;
-    for (int64_t i = 0; i < t->batch.empty; i++)
-        model_loss(t->model, t->batch.micros[0], &nothing, &unused);
-}
-
 static bool scales_loss(const Trainer *t)
 {
     return t->config.train.precision == PRECISION_FP16;
@@ -92,12 +78,6 @@ static void scale_fp8(Trainer *t, bool updated)
         fp8_undo(fp8);
 }
 
-static void run_pipeline(Trainer *t)
-{
-    fault_point("microbatch");
-    model_passes(t->model, t->batch.micros, (int)t->batch.accum, (int)t->batch.empty, &t->loss);
-}
-
 /* Before the passes of a step: its loss scale, and gradients and FP8 scales that the step can be undone to. */
 static void begin_passes(Trainer *t)
 {
@@ -105,7 +85,6 @@ static void begin_passes(Trainer *t)
     grads_begin(model_params(t->model), t->batch.accum + t->batch.empty);
     if (model_fp8(t->model))
         fp8_keep(model_fp8(t->model));
-    run_empty(t);
 }
 
 /* Queues the microbatches one after another without waiting for a GPU. `elapsed` is the host's time; on a GPU it agrees
@@ -120,7 +99,9 @@ static bool forward_backward(Trainer *t, GError **error)
     bool goes_on = true;
     begin_passes(t);
     if (piped)
-        run_pipeline(t);
+        fault_point("microbatch");
+    if (piped || batch->empty > 0) /* without a pipeline, only the passes by which another rank has more */
+        model_passes(t->model, batch->micros, piped ? (int)batch->accum : 0, (int)batch->empty, &t->loss);
     for (int64_t done = 1; !piped && goes_on && done <= batch->accum; done++) {
         pulse_at(t->pulse, t->state.steps + 1, done, "forward and backward");
         fault_point("microbatch");

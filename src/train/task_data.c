@@ -38,13 +38,6 @@ static bool has_dataset(const char *prefix)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* Whether the run has begun, that is, has a config.yaml: then its dataset must not be made again. */
-static bool has_begun(const Trainer *t)
-{
-    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
-    return g_file_test(path, G_FILE_TEST_EXISTS);
-}
-
 /* begun: the run has lost its copy of the examples. */
 static bool make_dataset(Trainer *t, bool begun, GError **error)
 {
@@ -93,8 +86,9 @@ bool trainer_prepare_task(Trainer *t, GError **error)
         return true;
     t->task.train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task.valid = g_strconcat(t->task.train, "-valid", NULL);
-    /* In a run that has begun, an earlier call of this function set data.train and data.valid. */
-    const bool begun = has_begun(t);
+    /* A run that has begun has a config.yaml: its dataset must not be made again, and an earlier call of this function
+     * set data.train and data.valid. */
+    const bool begun = io_exists(t->config.run.dir, "config.yaml");
     if (comm_rank(t->mesh.world) == 0 && !(begun && has_dataset(t->task.train)) && !make_dataset(t, begun, error))
         return false;
     const bool holds_out = has_dataset(t->task.valid);

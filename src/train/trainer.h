@@ -14,7 +14,6 @@
 #include "run/run_dir.h"
 #include "train/every.h"
 #include "train/services/services.h"
-#include "train/spike.h"
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: the clock of
  * rank 0 decides, and a signal to any rank counts for all. */
@@ -97,6 +96,11 @@ typedef struct StepSpent {
     double data_s, passes_s, update_s, comm_wait_s;
     int64_t sent_bytes;
 } StepSpent;
+
+/* Mean and standard deviation of the losses of the last train.spike_window steps. */
+typedef struct SpikeLevel {
+    double mean, deviation;
+} SpikeLevel;
 
 /* The record of a step. */
 struct StepRecord {

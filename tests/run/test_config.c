@@ -1,4 +1,4 @@
-#include "run/config/recipe.h"
+#include "run/config/layers.h"
 
 #include "data/tiny_tokenizer.h"
 

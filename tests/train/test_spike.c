@@ -1,5 +1,5 @@
 /* Loss spikes: a loss is compared with those of the last train.spike_window steps, and with no earlier one. */
-#include "train/spike.h"
+#include "train/services/services.h"
 
 #include <glib.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "plan/cluster/cost.h"
+#include "plan/cluster/cluster.h"
 
 #include "model/pipeline/pipeline.h"
 

@@ -1,4 +1,4 @@
-#include "plan/cluster/layouts.h"
+#include "plan/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "plan/cluster/machine.h"
+#include "plan/cluster/cluster.h"
 
 #include "base/file.h"
 #include "base/log.h"

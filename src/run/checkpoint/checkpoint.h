@@ -50,7 +50,7 @@ typedef struct TrainState {
                                            finite */
     int64_t spike_losses;               /* number of losses in spike_recent */
     double spike_recent[CHECKPOINT_RECENT_LOSSES]; /* the losses of the last steps, the newest last, in which
-                                                      train/spike.h looks for spikes */
+                                                      train/services/spikes.c looks for spikes */
     int64_t run;      /* hash of the options, tokenizer and data that the run was started with, which all its
                          checkpoints have; 0 means unknown */
     double trained_s; /* seconds of training if train.length is a time, by which the schedule goes; else 0 */

@@ -199,11 +199,6 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
     return problem == NULL;
 }
 
-static bool is_size(const HashedFile *file, json_t *entry)
-{
-    return (json_int_t)file->n == json_integer_value(json_object_get(entry, "bytes"));
-}
-
 /* Reads one file of the checkpoint into `targets` (NULL means that nothing is loaded). checks: compare the checksum;
  * otherwise only the size is compared. If the checksum is wrong, that error is reported instead of any other, because
  * it explains the others. */
@@ -227,7 +222,7 @@ static bool read_checkpoint_file(const char *folder, const char *name, json_t *e
                         .n = g_mapped_file_get_length(map),
                         .hash = checks || g_mapped_file_get_length(map) == 0 ? XXH3_createState() : NULL };
     g_autoptr(GError) problem = NULL;
-    if (!file.hash && !is_size(&file, entry))
+    if (!file.hash && (json_int_t)file.n != json_integer_value(json_object_get(entry, "bytes")))
         file.hash = XXH3_createState(); /* its size is wrong, which check_file reports */
     if (file.hash)
         XXH3_64bits_reset(file.hash);

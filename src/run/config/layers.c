@@ -5,7 +5,6 @@
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"
 #include "model/hf/hf.h"
-#include "run/config/recipe.h"
 #include "run/model_path.h"
 #include "run/run_dir.h"
 

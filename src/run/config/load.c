@@ -5,7 +5,6 @@
 #include "nn/ctx.h"
 #include "run/config/config.h"
 #include "run/config/layers.h"
-#include "run/config/recipe.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "run/config/recipe.h"
+#include "run/config/layers.h"
 
 #include "base/check.h"
 #include "base/text.h"

@@ -189,7 +189,7 @@ bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *
 
 /* ---- options that are not the defaults ---- */
 
-/* The settings of a run without those that have a default in recipe.h; and what these would be. */
+/* The settings of a run without those that have a default in recipe.c; and what these would be. */
 static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **error)
 {
     g_autoptr(GPtrArray) said = option_settings_new();

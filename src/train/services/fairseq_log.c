@@ -157,8 +157,7 @@ void fairseq_log_step(FairseqLog *log, int64_t tokens)
 /* Prints an object as fairseq's logger does. name: "train_inner", "valid". */
 static void print_object(const char *name, const char *object)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_local();
-    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S");
+    g_autofree char *time = record_now();
     log_info("%s | INFO | %s | %s", time, name, object);
 }
 
@@ -211,12 +210,6 @@ void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
         log->updates = log->tokens = 0;
 }
 
-static void print_valid(const ValidRecord *record)
-{
-    g_autofree char *set = subset(record), *line = fairseq_valid_line(record);
-    print_object(set, line);
-}
-
 /* ---- the service ---- */
 
 /* If the file cannot be continued, a warning says so. */
@@ -248,8 +241,10 @@ static void fairseq_service_told(void *own, const LogRecord *record)
     FairseqLog *log = own;
     if (record->kind == METRIC_TRAIN)
         fairseq_log_line(log, record->train);
-    if (record->kind == METRIC_VALID && log->printed)
-        print_valid(record->valid);
+    if (record->kind == METRIC_VALID && log->printed) {
+        g_autofree char *set = subset(record->valid), *line = fairseq_valid_line(record->valid);
+        print_object(set, line);
+    }
 }
 
 static void fairseq_service_close(void *own, const Trainer *t, const GError *problem)
@@ -258,7 +253,7 @@ static void fairseq_service_close(void *own, const Trainer *t, const GError *pro
     fairseq_log_close(own);
 }
 
-const Service fairseq_log_service = { .file = FILE_NAME,
+const Service fairseq_log_service = { .written = FILE_NAME,
                                       .open = fairseq_service_open,
                                       .after_step = fairseq_service_after_step,
                                       .told = fairseq_service_told,

@@ -75,8 +75,7 @@ static int open_log(const Hooks *hooks)
 
 static void note(const Hooks *hooks, const Call *call, const char *text)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_local();
-    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S"),
+    g_autofree char *time = record_now(),
                     *line = g_strdup_printf("%s %s step %" PRId64 ": %s\n", time, names[call->kind], call->step, text);
     const int file = open_log(hooks);
     if (file < 0)

@@ -160,5 +160,5 @@ static void jsonl_service_close(void *own, const Trainer *t, const GError *probl
 }
 
 const Service jsonl_service = {
-    .file = FILE_NAME, .open = jsonl_service_open, .told = jsonl_service_told, .close = jsonl_service_close
+    .written = FILE_NAME, .open = jsonl_service_open, .told = jsonl_service_told, .close = jsonl_service_close
 };

@@ -5,18 +5,11 @@
 
 #define MOST_NATS 20 /* Megatron-LM's perplexity is exp(min(20, loss)) */
 
-/* The local time of now, as "2026-01-31 07:30:00". g_free. */
-static char *now_text(void)
-{
-    g_autoptr(GDateTime) now = g_date_time_new_now_local();
-    return g_date_time_format(now, "%Y-%m-%d %H:%M:%S");
-}
-
 char *megatron_train_line(const TrainRecord *record)
 {
     const TrainState *state = record->state;
     GString *line = g_string_new(NULL);
-    g_autofree char *now = now_text();
+    g_autofree char *now = record_now();
     g_string_append_printf(line, " [%s] iteration %8" PRId64 "/%8" PRId64 " | consumed samples: %12" PRId64, now,
                            state->steps, record->about_steps, state->samples);
     g_string_append_printf(line, " | elapsed time per iteration (ms): %.1f | learning rate: %.3E", 1e3 * record->step_s,

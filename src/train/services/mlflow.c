@@ -469,5 +469,5 @@ static void mlflow_service_close(void *own, const Trainer *t, const GError *prob
 }
 
 const Service mlflow_service = {
-    .file = ID_FILE, .open = mlflow_service_open, .told = mlflow_service_told, .close = mlflow_service_close
+    .written = ID_FILE, .open = mlflow_service_open, .told = mlflow_service_told, .close = mlflow_service_close
 };

@@ -25,6 +25,12 @@ double record_mfu(const TrainRecord *record)
     return mfu <= 1 ? mfu : (double)NAN;
 }
 
+char *record_now(void)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    return g_date_time_format(now, "%Y-%m-%d %H:%M:%S");
+}
+
 /* ---- fields ---- */
 
 static void add_field(Fields *fields, const char *group, const char *name, double value)

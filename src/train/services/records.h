@@ -109,6 +109,8 @@ double record_perplexity(const LossSums *sums);
 /* MFU: FLOP/s of the steps / the measured peak. NaN without a measured peak, and if the result exceeds 1: other
  * programs then slowed the measurement of the peak. */
 double record_mfu(const TrainRecord *record);
+/* The local time of now, as "2026-01-31 07:30:00". g_free. */
+char *record_now(void);
 
 /* ---- what the forms of logs share ---- */
 

@@ -12,9 +12,9 @@ struct Service {
     /* Whether the seconds of before_step, at_start and after_step are no training time: in the speed of log lines; in
      * train.length, too. */
     enum { PAUSES_NOTHING, PAUSES_SPEED, PAUSES_RUN } pauses;
-    const char *file, *folder; /* what it writes to RUN, which a rollback keeps and an undo brings back */
-    bool refuses;      /* `open` may refuse the options of the run, and is called before config.yaml is written */
-    bool own_counters; /* `own` begins with a TrainState *, which becomes that of the Trainer after `open` */
+    const char *written; /* the file or folder that it writes to RUN, which a rollback keeps and an undo brings back */
+    bool refuses;        /* `open` may refuse the options of the run, and is called before config.yaml is written */
+    bool own_counters;   /* `own` begins with a TrainState *, which becomes that of the Trainer after `open` */
     /* Returns the service's struct; NULL if the run does without the service. A failure sets *error. */
     void *(*open)(const Trainer *t, GError **error);
     /* DUE_* flags. The answer of rank 0 counts. */

@@ -24,8 +24,8 @@ typedef struct Services {
     bool open;   /* all of them are */
 } Services;
 
-/* The names of the files (or folders) that services write to RUN, in the order of the table, then NULL; g_free. */
-const char **services_written(bool folders);
+/* The names of the files and folders that services write to RUN, in the order of the table, then NULL; g_free. */
+const char **services_written(void);
 
 /* What a service wants. The loop does what the largest verdict says; the services after one that answered REPEAT, FAIL
  * or ABORT are not asked. */
@@ -80,6 +80,17 @@ typedef struct TensorBoard TensorBoard;
 TensorBoard *tensorboard_open(const char *dir, RunPoint at, const LogConfig *config, GError **error);
 void tensorboard_write(TensorBoard *board, const LogRecord *record);
 void tensorboard_close(TensorBoard *board);
+
+/* spikes.c: steps whose loss is far above that of the steps before them: a function of the losses, which all ranks
+ * share, and of counters in TrainState, so a resumed run finds the same spikes. */
+/* Whether the loss is more than train.spike standard deviations, each counted as at least 0.1 % of the mean, above the
+ * mean of the last train.spike_window losses. False while there are fewer. */
+bool spike_is(const TrainState *state, const TrainConfig *train, double loss);
+/* Adds the loss of a step to the recent ones. The loss of a spike is first reduced to the threshold above which losses
+ * are spikes; a loss that is not finite is not added. */
+void spike_count(TrainState *state, const TrainConfig *train, double loss);
+/* Removes the reports of steps after `last` from DIR/spikes. */
+bool spike_cut(const char *dir, int64_t last, GError **error);
 
 /* saving.c: saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint
  * stays, and a warning is logged so that training continues; with `last`, when there will be no further attempt, it is

@@ -200,7 +200,7 @@ static void tensorboard_service_close(void *own, const Trainer *t, const GError 
     tensorboard_close(own);
 }
 
-const Service tensorboard_service = { .folder = "tb",
+const Service tensorboard_service = { .written = "tb",
                                       .open = tensorboard_service_open,
                                       .told = tensorboard_service_told,
                                       .close = tensorboard_service_close };
