@@ -26,7 +26,7 @@ foreach(floor ${LOAM_FLOORS})
   endif()
 endforeach()
 
-# The style and the script of reports, as strings. loam_embed(TARGET FILE NAME): `const char NAME[]` holds FILE.
+# The style and the script of reports, and the program that tests completions, as strings. loam_embed(TARGET FILE NAME): `const char NAME[]` holds FILE.
 function(loam_embed target file name)
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
@@ -35,6 +35,7 @@ function(loam_embed target file name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   target_sources(${target} PRIVATE ${embedded})
 endfunction()
+loam_embed(loam_eval ${CMAKE_SOURCE_DIR}/src/eval/programs/harness.py program_harness)
 loam_embed(loam_report ${CMAKE_SOURCE_DIR}/src/report/page.css report_page_css)
 loam_embed(loam_report ${CMAKE_SOURCE_DIR}/src/report/page.js report_page_js)
 

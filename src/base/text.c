@@ -112,6 +112,11 @@ static bool same_letters(const char *a, const char *b)
     return true;
 }
 
+int text_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 bool text_has_suffix(const char *text, const char *suffix)
 {
     const size_t n = strlen(text), n_suffix = strlen(suffix);

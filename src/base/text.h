@@ -22,6 +22,8 @@ const char *text_nearest(const char *name, const char *const *list);
 char *text_nearest_few(const char *name, const char *const *list);
 /* Whether a text, such as the name of a file, ends with a suffix in lower or upper case. */
 bool text_has_suffix(const char *text, const char *suffix);
+/* Orders texts (char *) by their bytes, for g_ptr_array_sort and qsort. */
+int text_compare(const void *a, const void *b);
 /* The names of a NULL-terminated list as a choice: "a, b or c". g_free. */
 char *text_choice(const char *const *list);
 /* Number of first bytes that two UTF-8 texts share, in whole characters. */

@@ -1,4 +1,5 @@
 #include "eval/rank.h"
+#include "base/text.h"
 
 #include "data/labels.h"
 #include "eval/not_finite.h"
@@ -21,11 +22,6 @@ int rank_find(const char *name)
 }
 
 /* ---- labels ---- */
-
-static int by_answer(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* Appends the distinct right answers of the file to `labels`; stops when there are too many. */
 static bool collect(const Task *task, const TaskConfig *config, const TaskFile *file, GPtrArray *labels, GError **error)
@@ -63,7 +59,7 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
                   MOST_LABELS);
         return NULL;
     }
-    g_ptr_array_sort(labels, by_answer);
+    g_ptr_array_sort(labels, text_compare);
     g_ptr_array_add(labels, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&labels), false);
 }

@@ -1,17 +1,13 @@
 #include "format/weights.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "format/safetensors.h"
 #include "format/torch_file.h"
 
 #include <string.h>
 
 #define MAX_INDEX_BYTES 100000000
-
-static int by_shard_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* The distinct file names of the map in byte order; each must be a plain name. */
 static bool list_shards(json_t *weight_map, GPtrArray *shards, GError **error)
@@ -29,7 +25,7 @@ static bool list_shards(json_t *weight_map, GPtrArray *shards, GError **error)
         if (g_hash_table_add(seen, shard))
             g_ptr_array_add(shards, shard);
     }
-    g_ptr_array_sort(shards, by_shard_name);
+    g_ptr_array_sort(shards, text_compare);
     return true;
 }
 

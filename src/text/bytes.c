@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "text/byte_bpe/byte_bpe.h"
-#include "text/json_parts.h"
 
 #include <string.h>
 

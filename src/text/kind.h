@@ -26,8 +26,9 @@ typedef struct TokenizerFacts {
     GArray *added; /* added tokens (AddedToken) of the model itself, which owns their strings; NULL means none. Not used
                       for a model that is read from a tokenizer.json: the added tokens of that file are used instead */
     BlankSpace blank_space;
-    bool joins_blanks; /* the tokenizer.json has the step of its normalizer that exports have for blanks (json_parts.h)
-                        */
+    bool joins_blanks;     /* the tokenizer.json has the step of its normalizer that exports have for blanks
+                            * (tokenizer_json.h)
+                            */
     const char *pattern;   /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     const char *layout;    /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     TokenizerClass class_; /* set by the caller: the class of transformers that the folder names */

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
-#include "text/json_parts.h"
 #include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
 

@@ -1,4 +1,4 @@
-#include "text/vocab_builder/word_count.h"
+#include "text/vocab_builder/vocab_builder.h"
 
 #include <string.h>
 

@@ -55,11 +55,6 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_ptr_array_add(list->files, file);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static GPtrArray *list_names(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -73,7 +68,7 @@ static GPtrArray *list_names(const char *path, GError **error)
         if (name[0] != '.')
             g_ptr_array_add(names, g_strdup(name));
     g_dir_close(dir);
-    g_ptr_array_sort(names, compare_paths);
+    g_ptr_array_sort(names, text_compare);
     return names;
 }
 

@@ -87,11 +87,6 @@ static bool read_meta(Dataset *data, GError **error)
                      indexed_tokens(data->set));
 }
 
-static gint by_source_name(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Names of the datasets in a folder (char *), sorted. */
 static GPtrArray *datasets_in(const char *folder)
 {
@@ -100,7 +95,7 @@ static GPtrArray *datasets_in(const char *folder)
     for (const char *file; dir && (file = g_dir_read_name(dir));)
         if (g_str_has_suffix(file, ".idx"))
             g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".idx")));
-    g_ptr_array_sort(names, by_source_name);
+    g_ptr_array_sort(names, text_compare);
     return names;
 }
 

@@ -1,6 +1,8 @@
-#include "data/objectives/clm.h"
-
+/* clm.c: causal language modelling on a decoder. There are two objectives. clm, as in Megatron: the targets are the
+ * inputs shifted by one token, and consecutive samples share one token. full_lm, T5's full language modelling: the
+ * targets are the whole sample; the inputs are EOS followed by all targets except the last. */
 #include "base/check.h"
+#include "data/objectives/objectives.h"
 
 #include <inttypes.h>
 

@@ -2,17 +2,23 @@
  */
 #pragma once
 
-#include "data/objectives/clm.h"
 #include "data/objectives/labelled.h"
 #include "data/objectives/mlm.h"
 #include "data/objectives/span_corruption.h"
 #include "data/objectives/subtree_corruption.h"
 
-/* The settings of all objectives; each struct is declared in the objective's own header. */
+/* Of clm and full_lm. */
+typedef struct ClmSettings {
+    bool reset_attention; /* attention does not cross the end of a document */
+    bool reset_position;  /* position ids start again at 0 with every document */
+    bool mask_eod;        /* no loss where the input token is the EOS that ends a document */
+} ClmSettings;
+
+/* The settings of all objectives; most structs are declared in the objective's own header. */
 typedef struct ObjectiveSettings {
     SpanCorruptionSettings span_corruption;
     SubtreeCorruptionSettings subtree_corruption;
-    ClmSettings clm; /* the settings of clm and full_lm */
+    ClmSettings clm;
     MlmSettings mlm;
 } ObjectiveSettings;
 

@@ -1,6 +1,6 @@
-#include "data/objectives/subtree_mask.h"
-
+/* subtree_mask.c: masks along the syntax tree of a program, and random spans for text without a tree. */
 #include "base/check.h"
+#include "data/objectives/subtree_corruption.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 #include "data/task/special.h"
 
 #include "base/python_text.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,15 +44,10 @@ bool multirc_make(const Task *task, const Record *record, TaskExample *out, GErr
 
 /* ---- ReCoRD ---- */
 
-static int compare_texts(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorts texts (char *, owned by the array) and leaves out repeated ones. */
 static void sort_once(GPtrArray *texts)
 {
-    g_ptr_array_sort(texts, compare_texts);
+    g_ptr_array_sort(texts, text_compare);
     for (guint i = 1; i < texts->len;)
         if (strcmp(texts->pdata[i], texts->pdata[i - 1]) == 0)
             g_ptr_array_remove_index(texts, i);

@@ -1,6 +1,5 @@
 /* byte_bpe/json.c: reads a byte-level BPE model from a tokenizer.json. */
 #include "text/byte_bpe/model.h"
-#include "text/json_parts.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* byte_bpe/write.c: writes a byte-level BPE model as a tokenizer.json. */
 #include "text/byte_bpe/model.h"
-#include "text/json_parts.h"
 
 static const char *bpe_name(const ByteBpe *model, int32_t id)
 {

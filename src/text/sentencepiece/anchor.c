@@ -1,5 +1,3 @@
-#include "text/sentencepiece/anchor.h"
-
 #include "text/sentencepiece/model.h"
 
 #include <string.h>

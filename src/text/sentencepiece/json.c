@@ -1,7 +1,6 @@
 /* sentencepiece/json.c: writes a SentencePiece model as a tokenizer.json. */
 #include "text/sentencepiece/model.h"
 
-#include "text/json_parts.h"
 #include "text/roles.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
-#include "text/sentencepiece/library.h"
+#include "text/sentencepiece/model.h"
 
 #include "text/roles.h"
-#include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/word_table.h"
 

@@ -6,6 +6,7 @@
 #include "text/charsmap.h"
 #include "text/kind.h"
 #include "text/tokenizer_class.h"
+#include "text/tokenizer_train.h"
 #include "text/trie.h"
 
 #include <jansson.h>
@@ -108,5 +109,23 @@ bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, T
  * possible. Returns false if the ids do not fit the text. */
 bool sp_piece_ends(const GArray *pieces, int32_t unk, const char *normal, size_t normal_bytes, const GArray *map,
                    const int32_t *ids, int64_t n, uint32_t *ends);
+
+/* ---- anchor.c: normalizes the text beside a blank as a part of a longer text: a character that no normalizer changes
+ * is put in the place of the blank, and is cut off again with all that the normalizer puts on its other side ---- */
+
+/* The text with an anchor in the place of each blank beside it; NULL if there is no blank. Free with g_string_free. */
+GString *anchor_add(const char *text, size_t bytes, TextEdges edges);
+/* Cuts the anchors off a normalized text, and the space that belongs to a blank (" " or SP_SPACE). map: its offset map,
+ * which becomes that of the text without anchors, `bytes` long; NULL means none. Returns false if normalization has
+ * removed an anchor. */
+bool anchor_cut(GString *normal, GArray *map, size_t bytes, TextEdges edges, BlankSpace space);
+
+/* ---- library.cc: the SentencePiece library. Its exceptions and error statuses become GErrors ---- */
+
+/* Trains a model of type "unigram" or "bpe" on those lines (UTF-8) of the texts of `next` that have at least one
+ * visible character; words longer than LONG_WORD_BYTES are left out and counted in *left_out. *model becomes the
+ * content of the .model file, *bytes its length; free with g_free. */
+bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
+                      char **model, size_t *bytes, int64_t *left_out, GError **error);
 
 G_END_DECLS

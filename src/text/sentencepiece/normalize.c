@@ -1,6 +1,5 @@
 /* sentencepiece/normalize.c: the normalizer of a SentencePiece model, step by step as in the library. */
 #include "text/offset_map.h"
-#include "text/sentencepiece/anchor.h"
 #include "text/sentencepiece/model.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
-#include "text/sentencepiece/library.h"
+#include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/word_table.h"
 

@@ -2,6 +2,7 @@
 #include "text/syntax/syntax.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -67,11 +68,6 @@ char *grammars_folder(void)
     return given && *given ? g_strdup(given) : g_build_filename(g_get_user_data_dir(), "loam", "grammars", NULL);
 }
 
-static gint compare_grammar_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names of the files NAME.so of a folder, without .so, sorted. */
 static GPtrArray *list_names(const char *folder, GError **error)
 {
@@ -86,7 +82,7 @@ static GPtrArray *list_names(const char *folder, GError **error)
         if (g_str_has_suffix(name, ".so") && name[0] != '.')
             g_ptr_array_add(names, g_strndup(name, strlen(name) - 3));
     g_dir_close(dir);
-    g_ptr_array_sort(names, compare_grammar_names);
+    g_ptr_array_sort(names, text_compare);
     return names;
 }
 

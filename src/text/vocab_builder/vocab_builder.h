@@ -2,11 +2,21 @@
  * BPE and WordPiece. */
 #pragma once
 
+#include "text/tokenizer_train.h"
 #include "text/vocab_builder/merge_learner.h"
-#include "text/vocab_builder/word_count.h"
+#include "text/word_table.h"
 
 #include <glib.h>
 #include <jansson.h>
+
+/* The normalizer and pre-tokenizer of the tokenizer that is being trained. */
+typedef struct WordSplitter {
+    const void *context; /* shared by all threads, read-only */
+    /* Adds every word of UTF-8 text to the table, with a count of 1 for each occurrence; one that is longer than
+     * `longest` says only counts as WordTable.left_out. */
+    void (*split)(const void *context, const char *text, size_t bytes, WordTable *words);
+    const char *longest; /* "100 characters" */
+} WordSplitter;
 
 /* A merge of two pieces. */
 typedef struct VocabMerge {
@@ -40,3 +50,14 @@ bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, To
 /* Learns merges until the vocabulary has training->vocab_size pieces; then adds training->sentinels sentinels. A pair
  * is not merged if the result would be a special token, or longer than training->max_piece. */
 void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);
+
+/* ---- word_count.c: counts the words of a corpus with many threads in bounded memory; the counts do not depend on the
+ * number of threads ---- */
+
+/* Adds the words of all texts to an initialised table. workers: number of threads; 0 means one per core. memory: bytes
+ * that the words may use, in the table and later in the merge learner. When the table needs more, the words that were
+ * rarest so far are removed; this happens after the same text in every run. If a removed word occurs again, its count
+ * is too low; a warning gives the largest possible error. Words that were left out are logged. A corpus without words,
+ * and text that is not UTF-8, are user's errors. */
+bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
+                void *context, GError **error);

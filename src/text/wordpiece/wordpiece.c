@@ -1,6 +1,5 @@
 #include "text/wordpiece/wordpiece.h"
 
-#include "text/json_parts.h"
 #include "text/offset_map.h"
 #include "text/trie.h"
 #include "text/wordpiece/bert_text.h"
