@@ -80,10 +80,15 @@ static int rigged_close(int fd)
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
 }
 
+static bool is_same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 bool io_is_named(int fd, const char *path)
 {
     struct stat own, named;
-    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && is_same_inode(&own, &named);
 }
 
 /* fd < 0 means that opening failed with errno. */
@@ -123,9 +128,8 @@ char *io_append_again(IoFile *file)
     g_autofree char *name = g_path_get_basename(file->path);
     struct stat own, there;
     if (file->used > 0 || fstat(file->fd, &own) != 0 ||
-        (fstatat(file->folder, name, &there, 0) == 0
-             ? !S_ISREG(there.st_mode) || (own.st_dev == there.st_dev && own.st_ino == there.st_ino)
-             : errno != ENOENT))
+        (fstatat(file->folder, name, &there, 0) == 0 ? !S_ISREG(there.st_mode) || is_same_inode(&own, &there)
+                                                     : errno != ENOENT))
         return NULL;
     const int fd = openat(file->folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) /* the folder is gone, too */
@@ -135,16 +139,6 @@ char *io_append_again(IoFile *file)
     file->torn = false;
     file->whole = file->written = fstat(fd, &own) == 0 ? own.st_size : 0;
     return g_strdup_printf("%s was renamed or deleted while it was written; it is made again", file->path);
-}
-
-/* The standard output or error that PATH is another name of, such as /dev/stdout; -1 means neither. */
-static int standard_descriptor(const struct stat *path)
-{
-    struct stat own;
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fstat(fd, &own) == 0 && own.st_dev == path->st_dev && own.st_ino == path->st_ino)
-            return fd;
-    return -1;
 }
 
 /* Whether PATH is a device, a FIFO or a socket, which no file may replace. */
@@ -538,9 +532,9 @@ static IoFile *open_special(const char *path, GError **error)
     struct stat info;
     if (stat(path, &info) < 0 || S_ISDIR(info.st_mode))
         return NULL;
-    int fd = standard_descriptor(&info);
-    if (fd >= 0)
-        return file_from(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (io_is_named(fd, path))
+            return file_from(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
     return S_ISREG(info.st_mode) ? NULL : file_from(rigged_open(path, O_WRONLY | O_NOCTTY), path, error);
 }
 
@@ -560,7 +554,7 @@ bool io_check_apart(const char *written, char *const *read, int n, GError **erro
     if (stat(written, &target) != 0 || !S_ISREG(target.st_mode))
         return true;
     for (int i = 0; i < n; i++)
-        if (stat(read[i], &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
+        if (stat(read[i], &source) == 0 && is_same_inode(&source, &target))
             return fail_user(error, "%s is both read and written: give another --out", read[i]);
     return true;
 }

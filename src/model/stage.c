@@ -4,12 +4,7 @@
 
 Stages stage_whole(const ModelConfig *config)
 {
-    return stage_alone((Stage){ 0, (int)(config->n_enc + config->n_dec) });
-}
-
-Stages stage_alone(Stage stage)
-{
-    return (Stages){ .range = { stage }, .n = 1 };
+    return (Stages){ .range = { { 0, (int)(config->n_enc + config->n_dec) } }, .n = 1 };
 }
 
 StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder)

@@ -22,8 +22,6 @@ typedef struct Stages {
 
 /* The stage with every block: a model that is not divided. */
 Stages stage_whole(const ModelConfig *config);
-/* Stages with only this one. */
-Stages stage_alone(Stage stage);
 /* The part of the encoder, or of the decoder, that a stage has. */
 typedef struct StagePart {
     int first, end; /* blocks [first, end), numbered within the encoder or decoder; first == end means no block */

@@ -7,6 +7,12 @@
 enum { MICROBATCHES = 4, MOST_STAGES = 5, MOST_BUCKETS = BUCKET_BLOCK + 6 };
 
 /* Its backward reads the lengths of the stream with memory tokens, which a slot must own. */
+/* Stages with only this one. */
+static Stages stage_alone(Stage stage)
+{
+    return (Stages){ .range = { stage }, .n = 1 };
+}
+
 static void memory_and_context_queries(ModelConfig *config)
 {
     memory(config);

@@ -14,7 +14,7 @@ typedef struct Head {
     bool vocabulary; /* its classes are the tokens of the vocabulary: its projection may be the tied embedding, and its
                         loss includes z-loss */
     bool (*present)(const ModelConfig *config);
-    /* Returns the sum of the weights of the rows with a target. */
+    /* The sum of the weights of the rows with a target, in a model that has the head. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
     HeadRows (*rows)(const Ctx *cx,
@@ -26,9 +26,10 @@ static bool tokens_present(const ModelConfig *config)
     return config->classifier == LABELS_NONE;
 }
 
-static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, G_GNUC_UNUSED const ModelConfig *config,
+                           const Batch *batch)
 {
-    return tokens_present(config) ? (double)batch->n_targets : 0;
+    return (double)batch->n_targets;
 }
 
 /* n tokens of the vocabulary as HeadRows.targets. */
@@ -102,11 +103,10 @@ static bool pairs_present(const ModelConfig *config)
     return config->sentence_head;
 }
 
-static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, G_GNUC_UNUSED const ModelConfig *config,
+                          const Batch *batch)
 {
     double n = 0;
-    if (config->classifier != LABELS_NONE)
-        return 0;
     for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
         n += batch->labels[i] >= 0;
     return n;
@@ -172,12 +172,7 @@ static bool value_present(const ModelConfig *config)
 
 static double classes_count(const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
 {
-    return classes_present(config) ? classifier_count((LabelKind)config->classifier, loss->class_weights, batch) : 0;
-}
-
-static double value_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
-{
-    return value_present(config) ? classifier_count(LABELS_VALUE, NULL, batch) : 0;
+    return classifier_count((LabelKind)config->classifier, loss->class_weights, batch);
 }
 
 static HeadW classifier_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
@@ -232,7 +227,7 @@ static const Head heads[HEAD_COUNT] = {
     [HEAD_VALUE] = { .names = { "value", "loss_value", NULL, "values" },
                      .bucket = BUCKET_POOLER,
                      .present = value_present,
-                     .count = value_count,
+                     .count = classes_count,
                      .weights = classifier_weights },
 };
 
@@ -244,7 +239,8 @@ const HeadNames *loss_names(HeadId head)
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch)
 {
     for (int h = 0; h < HEAD_COUNT; h++)
-        loss->n_targets[h] += heads[h].count(loss, config, batch);
+        if (heads[h].present(config))
+            loss->n_targets[h] += heads[h].count(loss, config, batch);
 }
 
 /* The buckets of a head's parameters: its own, preceded by the bucket of the embedding if tied, or of the transform

@@ -51,14 +51,6 @@ static void classify_full(Model *dry, Batch *batch)
     batch_clear(batch);
 }
 
-/* Runs, on the null device, the evaluation of a classifier between training steps, to measure its memory. */
-static void classify_between_steps(Model *dry, int32_t length)
-{
-    Batch *batch = model_classifier_batch(length);
-    classify_full(dry, batch);
-    batch_free(batch);
-}
-
 void model_set_answers(Model *model, int32_t n, int32_t length, int32_t max_tokens)
 {
     model->answers.n = n;
@@ -88,8 +80,11 @@ bool model_reserve_by(Model *dry, Model *model, int32_t max_samples, int32_t enc
     model_pass(dry, batch, loss);
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     batch_free(batch);
-    if (loss->grad && model->config.classifier != LABELS_NONE)
-        classify_between_steps(dry, MAX(enc_len, dec_len));
+    if (loss->grad && model->config.classifier != LABELS_NONE) { /* the evaluation between training steps */
+        Batch *texts = model_classifier_batch(MAX(enc_len, dec_len));
+        classify_full(dry, texts);
+        batch_free(texts);
+    }
     bool ok = !loss->grad || model->answers.n == 0 || measure_answers(model, dry, error);
     if (bytes)
         *bytes = workspace_bytes(&model->work, &dry->work);

@@ -1,4 +1,4 @@
-#include "model/memory/workspace.h"
+#include "model/memory/memory.h"
 
 #include "base/text.h"
 
@@ -52,16 +52,6 @@ static bool reserve_arena(Arena *arena, Device *dev, const Arena *measured, GErr
     return true;
 }
 
-bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error)
-{
-    release(work, dev);
-    for (int i = 0; i < work->n_slots; i++)
-        if (!reserve_arena(&work->save[i], dev, &measured->save[work->stage[i]], error))
-            return false;
-    return reserve_arena(&work->scratch, dev, &measured->scratch, error) &&
-           reserve_arena(&work->recompute, dev, &measured->recompute, error);
-}
-
 static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **error)
 {
     if (arena->base && arena->size >= measured->peak)
@@ -78,6 +68,12 @@ bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GEr
             return false;
     return grow(&work->scratch, dev, &measured->scratch, error) &&
            grow(&work->recompute, dev, &measured->recompute, error);
+}
+
+bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error)
+{
+    release(work, dev);
+    return workspace_grow(work, dev, measured, error);
 }
 
 void workspace_clear(Workspace *work, Device *dev)

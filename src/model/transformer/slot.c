@@ -16,22 +16,24 @@ static Slot *slot_at(Model *model, int index, SlotState expected)
     return slot;
 }
 
-/* The encoder's stream: that of the batch or, with memory tokens, a copy with memory tokens before each of its
- * sequences (capacity for n_seq sequences). */
+/* A copy of the encoder's stream with n_memory placeholders before each of its sequences (capacity for n_seq
+ * sequences), in *kept, which is replaced if its capacity is another. */
+static TokenStream *copy_stream(TokenStream **kept, const TokenStream *enc, int32_t n_memory, int32_t n_seq)
+{
+    if (*kept == NULL || (*kept)->max_tokens != enc->max_tokens + n_memory * n_seq ||
+        (*kept)->max_seq != enc->max_seq || (*kept)->max_len != enc->max_len + n_memory) {
+        stream_close(*kept);
+        *kept = stream_memory_new(enc, n_memory, n_seq);
+    }
+    stream_copy_behind_memory(*kept, enc, n_memory);
+    return *kept;
+}
+
+/* The encoder's stream: that of the batch, or a copy with the model's memory tokens. */
 static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
 {
-    int32_t n_memory = (int32_t)model->config.memory_tokens;
-    TokenStream *kept = slot->with_memory;
-
-    if (n_memory == 0)
-        return enc;
-    if (kept == NULL || kept->max_tokens != enc->max_tokens + n_memory * n_seq || kept->max_seq != enc->max_seq ||
-        kept->max_len != enc->max_len + n_memory) {
-        stream_close(kept);
-        kept = slot->with_memory = stream_memory_new(enc, n_memory, n_seq);
-    }
-    stream_copy_behind_memory(kept, enc, n_memory);
-    return kept;
+    const int32_t n_memory = (int32_t)model->config.memory_tokens;
+    return n_memory == 0 ? enc : copy_stream(&slot->with_memory, enc, n_memory, n_seq);
 }
 
 /* The decoder's stream: that of the batch. For a classifier that reads the decoder's output, the encoder's tokens
@@ -39,23 +41,15 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
  * T5ForSequenceClassification. NULL without a decoder. */
 static const TokenStream *decoder_stream(const Model *model, Slot *slot, const Batch *batch)
 {
-    const TokenStream *enc = &batch->enc;
-    TokenStream *kept = slot->shifted;
-
     if (!model_config_shifts(&model->config))
         return batch->dec.max_tokens > 0 ? &batch->dec : NULL;
-    if (kept == NULL || kept->max_tokens != enc->max_tokens || kept->max_seq != enc->max_seq ||
-        kept->max_len != enc->max_len) {
-        stream_close(kept);
-        kept = slot->shifted = stream_memory_new(enc, 0, 0);
+    TokenStream *shifted = copy_stream(&slot->shifted, &batch->enc, 0, 0);
+    for (int32_t s = 0; s < shifted->n_seq; s++) {
+        int32_t first = shifted->cu[s], n = shifted->cu[s + 1] - first;
+        memmove(shifted->ids + first + 1, shifted->ids + first, (size_t)(n - 1) * sizeof *shifted->ids);
+        shifted->ids[first] = MAX(model->roles.decoder_start, 0);
     }
-    stream_copy_behind_memory(kept, enc, 0);
-    for (int32_t s = 0; s < kept->n_seq; s++) {
-        int32_t first = kept->cu[s], n = kept->cu[s + 1] - first;
-        memmove(kept->ids + first + 1, kept->ids + first, (size_t)(n - 1) * sizeof *kept->ids);
-        kept->ids[first] = MAX(model->roles.decoder_start, 0);
-    }
-    return kept;
+    return shifted;
 }
 
 Tokens stream_upload(const Model *model, Arena *save, const TokenStream *stream)
