@@ -14,9 +14,10 @@ static void check_dropout(const char *op, const Dropout *drop)
           (long long)drop->first_channel);
 }
 
-/* An output that is optional, and its dropout, which is NULL without it. */
-static void check_dropped(const char *op, Tensor dropped, const Dropout *drop)
+/* `dropped` is optional, and `drop` NULL without it. RMSNorm, whose mean is absent, has no gradient of a bias. */
+static void check_norm_bwd(const char *op, Tensor dropped, Tensor db, Tensor mean, const Dropout *drop)
 {
+    CHECK(tensor_present(mean) || !tensor_present(db), "%s: db without a mean", op);
     CHECK(tensor_present(dropped) == (drop != NULL), "%s: dropout for an absent output, or none for one", op);
     if (drop)
         check_dropout(op, drop);

@@ -96,7 +96,7 @@ typedef struct AdafactorSpec {
 #define OPERATIONS(X)                                                                                                  \
     X(gemm) X(linear) X(fp8_cast) X(fp8_scale) X(fp8_update) X(fp8_linear)                                             \
     X(gather) X(scatter_add) X(scatter)                                                                                \
-    X(rmsnorm_fwd) X(sum_rmsnorm_fwd) X(rmsnorm_bwd) X(layernorm_fwd) X(sum_layernorm_fwd) X(layernorm_bwd)            \
+    X(norm_fwd) X(sum_norm_fwd) X(norm_bwd)                                                                            \
     X(bias_add) X(column_sums) X(add) X(scale) X(dropout_fwd) X(dropout_bwd) X(act_fwd) X(act_bwd)                     \
     X(relpos_fwd) X(relpos_bwd) X(alibi) X(sinusoid_table) X(rotary_table) X(rotary) X(attn_fwd) X(attn_bwd)           \
     X(xent) X(xent_part) X(xent_join) X(top) X(sum_rows) X(total_add) X(sumsq) X(fill) X(copy)                         \

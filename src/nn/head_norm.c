@@ -19,7 +19,8 @@ void head_norm_fwd(const Ctx *cx, Tensor t, Tensor gain, HeadNormSave *save)
     save->rstd =
         arena_vector(cx->save, precision_statistic(cx->precision), tensor_count(t) / gain.d[0], "head_norm.rstd");
     op_copy(cx->dev, save->x, t);
-    op_rmsnorm_fwd(cx->dev, as_heads(y, gain), save->rstd, as_heads(save->x, gain), gain, cx->model->eps);
+    op_norm_fwd(cx->dev, as_heads(y, gain), NO_TENSOR, save->rstd, as_heads(save->x, gain), gain, NO_TENSOR,
+                cx->model->eps);
     op_copy(cx->dev, t, y);
     arena_reset(cx->scratch, mark);
 }
@@ -32,8 +33,8 @@ void head_norm_bwd(const Ctx *cx, Tensor dt, Tensor gain, Tensor dgain, float be
     Tensor dy = arena_tensor(cx->scratch, dt.dtype, dt.d[0], dt.d[1], "head_norm.dy"), rows = as_heads(dy, gain);
 
     op_copy(cx->dev, dy, dt);
-    op_rmsnorm_bwd(cx->dev, rows, NO_TENSOR, ctx_gradient(cx, dgain, gain), rows, as_heads(save->x, gain), gain,
-                   save->rstd, NO_TENSOR, beta, NULL);
+    op_norm_bwd(cx->dev, rows, NO_TENSOR, ctx_gradient(cx, dgain, gain), NO_TENSOR, rows, as_heads(save->x, gain), gain,
+                NO_TENSOR, save->rstd, NO_TENSOR, beta, NULL);
     op_copy(cx->dev, dt, dy);
     arena_reset(cx->scratch, mark);
 }

@@ -14,10 +14,7 @@ static void norm_save(const Ctx *cx, Tensor x, NormSave *save)
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {
     norm_save(cx, x, save);
-    if (cx->model->norm == NORM_RMS)
-        op_rmsnorm_fwd(cx->dev, y, save->rstd, x, w.w, cx->model->eps);
-    else
-        op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
+    op_norm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
 }
 
 /* norm_bwd; drop is not NULL: also dropped = mask · dx. */
@@ -28,11 +25,7 @@ static void norm_dropped_bwd(const Ctx *cx, Tensor dx, Tensor dropped, Tensor dy
     const NormSave *save = back.save;
     Tensor w = back.w.w, dw = ctx_gradient(cx, back.g.w, w), db = ctx_gradient(cx, back.g.b, back.w.b);
 
-    if (cx->model->norm == NORM_RMS)
-        op_rmsnorm_bwd(cx->dev, dx, dropped, dw, dy, save->x, w, save->rstd, residual, back.beta, drop);
-    else
-        op_layernorm_bwd(cx->dev, dx, dropped, dw, db, dy, save->x, w, save->mean, save->rstd, residual, back.beta,
-                         drop);
+    op_norm_bwd(cx->dev, dx, dropped, dw, db, dy, save->x, w, save->mean, save->rstd, residual, back.beta, drop);
     arena_reset(cx->scratch, mark);
 }
 
@@ -65,10 +58,7 @@ void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave 
         return;
     }
     norm_save(cx, x, save);
-    if (cx->model->norm == NORM_RMS)
-        op_sum_rmsnorm_fwd(cx->dev, y, save->rstd, x, out, from, w.w, cx->model->eps, &stream->drop);
-    else
-        op_sum_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, out, from, w.w, w.b, cx->model->eps, &stream->drop);
+    op_sum_norm_fwd(cx->dev, y, save->mean, save->rstd, x, out, from, w.w, w.b, cx->model->eps, &stream->drop);
     stream->out = NO_TENSOR;
 }
 

@@ -29,10 +29,10 @@ ops() {
 products='gemm|linear|attn_fwd|attn_bwd'
 all="${products//|/ } gather scatter_add act_fwd act_bwd xent sumsq"
 for precision in $precisions; do
-    ops $precision "$all sum_rmsnorm_fwd rmsnorm_bwd relpos_fwd adafactor" model.preset=t5-1.1-small train.micro_batch='2 samples' data.input_length=64
+    ops $precision "$all sum_norm_fwd norm_bwd relpos_fwd adafactor" model.preset=t5-1.1-small train.micro_batch='2 samples' data.input_length=64
 done
-ops $half "$all sum_layernorm_fwd layernorm_bwd adamw" model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro_batch='2 samples' data.input_length=64
-ops $half "$all sum_layernorm_fwd layernorm_bwd adamw" model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
+ops $half "$all sum_norm_fwd norm_bwd adamw" model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro_batch='2 samples' data.input_length=64
+ops $half "$all sum_norm_fwd norm_bwd adamw" model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
 
 # The rows are the operations of a step, each once with tensors of the same shapes.
 same="$small data.input_length=32 model.preset=t5-1.1-small model.n_enc=1 model.n_dec=1"

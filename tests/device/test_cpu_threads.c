@@ -102,8 +102,8 @@ static void products(Rig *r)
 static void rmsnorm_bwd(Rig *r)
 {
     Tensor dx = matrix(r, N, C), dw = vector(r, C);
-    op_rmsnorm_bwd(r->dev, dx, NO_TENSOR, dw, matrix(r, N, C), matrix(r, N, C), vector(r, C), vector(r, N), NO_TENSOR,
-                   1, NULL);
+    op_norm_bwd(r->dev, dx, NO_TENSOR, dw, NO_TENSOR, matrix(r, N, C), matrix(r, N, C), vector(r, C), NO_TENSOR,
+                vector(r, N), NO_TENSOR, 1, NULL);
     output(r, dx);
     output(r, dw);
 }

@@ -154,7 +154,8 @@ static void wrong_ids(Device *dev, Arena *arena)
 
 static void missing_tensor(Device *dev, Arena *arena)
 {
-    op_rmsnorm_fwd(dev, matrix(arena, 3, 4), NO_TENSOR, matrix(arena, 3, 4), arena_vector(arena, DT_F32, 4, "w"), 0);
+    op_norm_fwd(dev, matrix(arena, 3, 4), NO_TENSOR, NO_TENSOR, matrix(arena, 3, 4),
+                arena_vector(arena, DT_F32, 4, "w"), NO_TENSOR, 0);
 }
 
 static void gate_without_gradient(Device *dev, Arena *arena)
@@ -190,7 +191,7 @@ static const struct {
     { "/null/refuses_a_wrong_inner_size", wrong_inner_size, "*gemm: b is (12, 7), with 12 rows, not 11*" },
     { "/null/refuses_a_wrong_dtype", wrong_dtype, "*sumsq on null: out is f32, not f64*" },
     { "/null/refuses_wrong_ids", wrong_ids, "*gather on null: ids is i64, not i32*" },
-    { "/null/refuses_a_missing_tensor", missing_tensor, "*rmsnorm_fwd: rstd has rank 0, not 1*" },
+    { "/null/refuses_a_missing_tensor", missing_tensor, "*norm_fwd: rstd has rank 0, not 1*" },
     { "/null/refuses_a_gate_without_gradient", gate_without_gradient, "*gate 2, dgate 0*" },
     { "/null/refuses_sequences_beyond_the_rows", sequences_beyond_the_rows, "*cu_q covers rows 0 to 4 of 3*" },
     { "/null/refuses_momentum_without_memory", momentum_without_memory, "*beta1 0.9, m 0*" },

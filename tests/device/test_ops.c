@@ -70,8 +70,9 @@ static void case_rmsnorm(Rig *r)
     Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
     Tensor dx = kind == 2 ? residual : blank_of(r, mixed(r), n, c, pad);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, beta));
-    op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
-    op_rmsnorm_bwd(r->dev, dx, NO_TENSOR, dw, dy, x, w, rstd, kind ? residual : NO_TENSOR, beta, NULL);
+    op_norm_fwd(r->dev, y, NO_TENSOR, rstd, x, w, NO_TENSOR, 1e-6f);
+    op_norm_bwd(r->dev, dx, NO_TENSOR, dw, NO_TENSOR, dy, x, w, NO_TENSOR, rstd, kind ? residual : NO_TENSOR, beta,
+                NULL);
     output(r, y);
     output(r, rstd);
     output(r, dx);
@@ -93,9 +94,9 @@ static void case_layernorm(Rig *r)
     Tensor dx = kind == 2 ? residual : kind == 3 ? dy : blank_of(r, mixed(r), n, c, pad);
     for (int64_t i = 0; i < n; i++)
         set(x, i, 0, 3 + get(x, i, 0)); /* a mean that is not zero */
-    op_layernorm_fwd(r->dev, y, mean, rstd, x, w, with_bias ? b : NO_TENSOR, 1e-5f);
-    op_layernorm_bwd(r->dev, dx, NO_TENSOR, dw, with_bias ? db : NO_TENSOR, dy, x, w, mean, rstd,
-                     kind == 1 || kind == 2 ? residual : NO_TENSOR, beta, NULL);
+    op_norm_fwd(r->dev, y, mean, rstd, x, w, with_bias ? b : NO_TENSOR, 1e-5f);
+    op_norm_bwd(r->dev, dx, NO_TENSOR, dw, with_bias ? db : NO_TENSOR, dy, x, w, mean, rstd,
+                kind == 1 || kind == 2 ? residual : NO_TENSOR, beta, NULL);
     Tensor results[] = { y, mean, rstd, dx, dw, with_bias ? db : dw };
     for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
         output(r, results[i]);
@@ -126,12 +127,12 @@ static void case_sum_and_norm(Rig *r)
                       as_vector(statistics(r, 1, n, 0)), as_vector(statistics(r, 1, n, 0)) };
     op_dropout_fwd(r->dev, same[0], x, residual, &drop);
     if (layer) {
-        op_layernorm_fwd(r->dev, same[1], same[3], same[2], same[0], w, b, 1e-5f);
-        op_sum_layernorm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
+        op_norm_fwd(r->dev, same[1], same[3], same[2], same[0], w, b, 1e-5f);
+        op_sum_norm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
         output(r, mean);
     } else {
-        op_rmsnorm_fwd(r->dev, same[1], same[2], same[0], w, 1e-6f);
-        op_sum_rmsnorm_fwd(r->dev, y, rstd, sum, x, residual, w, 1e-6f, &drop);
+        op_norm_fwd(r->dev, same[1], NO_TENSOR, same[2], same[0], w, NO_TENSOR, 1e-6f);
+        op_sum_norm_fwd(r->dev, y, NO_TENSOR, rstd, sum, x, residual, w, NO_TENSOR, 1e-6f, &drop);
     }
     Tensor results[] = { sum, y, rstd, mean };
     for (int i = 0; i < 3 + layer; i++)
@@ -163,15 +164,15 @@ static void case_norm_bwd_dropped(Rig *r)
         results[2 + i] = as_vector(accumulator(r, 1, c, 0, 0));
     }
     if (layer) {
-        op_layernorm_fwd(r->dev, unused, mean, rstd, x, w, NO_TENSOR, 1e-5f);
-        op_layernorm_bwd(r->dev, same[0], NO_TENSOR, same[2], same[3], dy, x, w, mean, rstd, residual, 0, NULL);
+        op_norm_fwd(r->dev, unused, mean, rstd, x, w, NO_TENSOR, 1e-5f);
+        op_norm_bwd(r->dev, same[0], NO_TENSOR, same[2], same[3], dy, x, w, mean, rstd, residual, 0, NULL);
         op_dropout_bwd(r->dev, same[1], same[0], &drop);
-        op_layernorm_bwd(r->dev, dx, dropped, results[2], results[3], dy, x, w, mean, rstd, residual, 0, &drop);
+        op_norm_bwd(r->dev, dx, dropped, results[2], results[3], dy, x, w, mean, rstd, residual, 0, &drop);
     } else {
-        op_rmsnorm_fwd(r->dev, unused, rstd, x, w, 1e-6f);
-        op_rmsnorm_bwd(r->dev, same[0], NO_TENSOR, same[2], dy, x, w, rstd, residual, 0, NULL);
+        op_norm_fwd(r->dev, unused, NO_TENSOR, rstd, x, w, NO_TENSOR, 1e-6f);
+        op_norm_bwd(r->dev, same[0], NO_TENSOR, same[2], NO_TENSOR, dy, x, w, NO_TENSOR, rstd, residual, 0, NULL);
         op_dropout_bwd(r->dev, same[1], same[0], &drop);
-        op_rmsnorm_bwd(r->dev, dx, dropped, results[2], dy, x, w, rstd, residual, 0, &drop);
+        op_norm_bwd(r->dev, dx, dropped, results[2], NO_TENSOR, dy, x, w, NO_TENSOR, rstd, residual, 0, &drop);
     }
     for (int i = 0; i < 3 + layer; i++) {
         if (g_strcmp0(r->dev->name, "mixed") != 0)

@@ -123,10 +123,10 @@ static void sums_of_nothing(float beta)
             set(dw[i], 0, c, 3);
     }
     Tensor table = tensor_matrix(dw[4].p, DT_F32, 1, C), product = tensor_matrix(dw[PRODUCT].p, DT_F32, 1, C);
-    op_rmsnorm_fwd(r.dev, x, none, x, w, 1e-6f);
-    op_sum_rmsnorm_fwd(r.dev, x, none, y, x, y, w, 1e-6f, &(Dropout){ 0 });
-    op_rmsnorm_bwd(r.dev, x, y, dw[0], x, x, w, none, NO_TENSOR, beta, &(Dropout){ 0 });
-    op_layernorm_bwd(r.dev, x, NO_TENSOR, dw[1], dw[2], x, x, w, none, none, NO_TENSOR, beta, NULL);
+    op_norm_fwd(r.dev, x, NO_TENSOR, none, x, w, NO_TENSOR, 1e-6f);
+    op_sum_norm_fwd(r.dev, x, NO_TENSOR, none, y, x, y, w, NO_TENSOR, 1e-6f, &(Dropout){ 0 });
+    op_norm_bwd(r.dev, x, y, dw[0], NO_TENSOR, x, x, w, NO_TENSOR, none, NO_TENSOR, beta, &(Dropout){ 0 });
+    op_norm_bwd(r.dev, x, NO_TENSOR, dw[1], dw[2], x, x, w, none, none, NO_TENSOR, beta, NULL);
     op_column_sums(r.dev, dw[3], x, beta);
     op_scatter_add(r.dev, table, x, ids, beta);
     op_gemm(r.dev, product, blank(&r, 0, 1, 0), x, true, false, 1, beta);

@@ -70,8 +70,8 @@ static void test_rmsnorm(void)
     Device *dev = device_open_reference();
     double x[] = { 1, 2, 3, 4 }, w[] = { 1, 1, 1, 1 }, y[4], rstd;
     static const double golden[] = { .3651483, .7302967, 1.095445, 1.4605934 };
-    op_rmsnorm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), tensor_vector(&rstd, DT_F64, 1), tensor_matrix(x, DT_F64, 1, 4),
-                   tensor_vector(w, DT_F64, 4), 1e-6f);
+    op_norm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), NO_TENSOR, tensor_vector(&rstd, DT_F64, 1),
+                tensor_matrix(x, DT_F64, 1, 4), tensor_vector(w, DT_F64, 4), NO_TENSOR, 1e-6f);
     for (int i = 0; i < 4; i++)
         g_assert_cmpfloat_with_epsilon(y[i], golden[i], 1e-6);
     device_close(dev);
@@ -146,9 +146,8 @@ static void test_layernorm(void)
     Device *dev = device_open_reference();
     double x[] = { 1, 2, 3, 4 }, w[] = { 1, 1, 1, 2 }, b[] = { 0, 0, 0, 1 }, y[4], mean, rstd;
     static const double golden[] = { -1.3416354, -.4472118, .4472118, 3.6832708 }; /* (x - 2.5) / sqrt(1.25 + 1e-5) */
-    op_layernorm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), tensor_vector(&mean, DT_F64, 1),
-                     tensor_vector(&rstd, DT_F64, 1), tensor_matrix(x, DT_F64, 1, 4), tensor_vector(w, DT_F64, 4),
-                     tensor_vector(b, DT_F64, 4), 1e-5f);
+    op_norm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), tensor_vector(&mean, DT_F64, 1), tensor_vector(&rstd, DT_F64, 1),
+                tensor_matrix(x, DT_F64, 1, 4), tensor_vector(w, DT_F64, 4), tensor_vector(b, DT_F64, 4), 1e-5f);
     for (int i = 0; i < 4; i++)
         g_assert_cmpfloat_with_epsilon(y[i], golden[i], 1e-6);
     device_close(dev);

@@ -123,7 +123,7 @@ static void test_embedding(void)
 static double rmsnorm_loss(const void *context)
 {
     const Call *c = context;
-    op_rmsnorm_fwd(dev, c->y, c->lse, c->x, c->w, 1e-2f);
+    op_norm_fwd(dev, c->y, NO_TENSOR, c->lse, c->x, c->w, NO_TENSOR, 1e-2f);
     return inner(c->y, c->r) + inner(c->x, c->residual);
 }
 
@@ -133,8 +133,8 @@ static void test_rmsnorm(void)
     c.r = normal(4, 7);
     c.residual = normal(4, 7);
     Tensor dx = normal(4, 7), dw = normal_vector(7);
-    op_rmsnorm_fwd(dev, c.y, c.lse, c.x, c.w, 1e-2f);
-    op_rmsnorm_bwd(dev, dx, NO_TENSOR, dw, c.r, c.x, c.w, c.lse, c.residual, 0, NULL);
+    op_norm_fwd(dev, c.y, NO_TENSOR, c.lse, c.x, c.w, NO_TENSOR, 1e-2f);
+    op_norm_bwd(dev, dx, NO_TENSOR, dw, NO_TENSOR, c.r, c.x, c.w, NO_TENSOR, c.lse, c.residual, 0, NULL);
     check_gradient("rmsnorm dx", c.x, dx, rmsnorm_loss, &c);
     check_gradient("rmsnorm dw", c.w, dw, rmsnorm_loss, &c);
 }
@@ -142,7 +142,7 @@ static void test_rmsnorm(void)
 static double layernorm_loss(const void *context)
 {
     const Call *c = context;
-    op_layernorm_fwd(dev, c->y, c->mean, c->lse, c->x, c->w, c->bias, 1e-2f);
+    op_norm_fwd(dev, c->y, c->mean, c->lse, c->x, c->w, c->bias, 1e-2f);
     return inner(c->y, c->r) + inner(c->x, c->residual);
 }
 
@@ -155,8 +155,8 @@ static void test_layernorm(void)
         c.r = normal(4, 7);
         c.residual = normal(4, 7);
         Tensor dx = normal(4, 7), dw = normal_vector(7), db = with_bias ? normal_vector(7) : NO_TENSOR;
-        op_layernorm_fwd(dev, c.y, c.mean, c.lse, c.x, c.w, c.bias, 1e-2f);
-        op_layernorm_bwd(dev, dx, NO_TENSOR, dw, db, c.r, c.x, c.w, c.mean, c.lse, c.residual, 0, NULL);
+        op_norm_fwd(dev, c.y, c.mean, c.lse, c.x, c.w, c.bias, 1e-2f);
+        op_norm_bwd(dev, dx, NO_TENSOR, dw, db, c.r, c.x, c.w, c.mean, c.lse, c.residual, 0, NULL);
         check_gradient("layernorm dx", c.x, dx, layernorm_loss, &c);
         check_gradient("layernorm dw", c.w, dw, layernorm_loss, &c);
         if (with_bias)

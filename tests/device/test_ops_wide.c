@@ -27,13 +27,13 @@ static void case_norms(Rig *r)
     Tensor dy = normal_of(r, mixed(r), n, c, 0, 1), dx = blank_of(r, mixed(r), n, c, 0);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, 0)), db = as_vector(accumulator(r, 1, c, 0, 0));
     if (layer) {
-        op_layernorm_fwd(r->dev, y, mean, rstd, x, w, b, 1e-5f);
-        op_layernorm_bwd(r->dev, dx, dropped, dw, db, dy, x, w, mean, rstd, NO_TENSOR, 0, &drop);
+        op_norm_fwd(r->dev, y, mean, rstd, x, w, b, 1e-5f);
+        op_norm_bwd(r->dev, dx, dropped, dw, db, dy, x, w, mean, rstd, NO_TENSOR, 0, &drop);
         output(r, mean);
         output(r, db);
     } else {
-        op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
-        op_rmsnorm_bwd(r->dev, dx, dropped, dw, dy, x, w, rstd, NO_TENSOR, 0, &drop);
+        op_norm_fwd(r->dev, y, NO_TENSOR, rstd, x, w, NO_TENSOR, 1e-6f);
+        op_norm_bwd(r->dev, dx, dropped, dw, NO_TENSOR, dy, x, w, NO_TENSOR, rstd, NO_TENSOR, 0, &drop);
     }
     op_dropout_bwd(r->dev, same, dx, &drop);
     for (int64_t i = 0; i < n && g_strcmp0(r->dev->name, "mixed") != 0; i++)
@@ -54,9 +54,9 @@ static void case_sum_and_norm(Rig *r)
     Tensor w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0), sum = blank_of(r, mixed(r), n, c, 0);
     Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
     if (layer)
-        op_sum_layernorm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
+        op_sum_norm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
     else
-        op_sum_rmsnorm_fwd(r->dev, y, rstd, sum, x, residual, w, 1e-6f, &drop);
+        op_sum_norm_fwd(r->dev, y, NO_TENSOR, rstd, sum, x, residual, w, NO_TENSOR, 1e-6f, &drop);
     Tensor results[] = { y, rstd, sum, layer ? mean : rstd };
     for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
         output(r, results[i]);

@@ -92,20 +92,6 @@ void reference_total_add(Device *dev, Tensor out, Tensor x)
         *at(out, 0, c) += *at(x, 0, c);
 }
 
-void reference_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
-{
-    (void)dev;
-    int64_t width = tensor_cols(x);
-    for (int64_t i = 0; i < tensor_rows(x); i++) {
-        double sum = 0;
-        for (int64_t c = 0; c < width; c++)
-            sum += *at(x, i, c) * *at(x, i, c);
-        double r = *at(rstd, 0, i) = 1 / sqrt(sum / (double)width + (double)eps);
-        for (int64_t c = 0; c < width; c++)
-            *at(y, i, c) = *at(x, i, c) * r * *at(w, 0, c);
-    }
-}
-
 /* Computes the optional output of a norm's backward from its dx, rounded as it lies in memory. */
 static void drop_rounded(Device *dev, Tensor dropped, Tensor dx, const Dropout *drop)
 {
@@ -115,57 +101,40 @@ static void drop_rounded(Device *dev, Tensor dropped, Tensor dx, const Dropout *
     reference_dropout_bwd(dev, dropped, dx, drop);
 }
 
-/* dx = r (w dy − x r² mean(x w dy)); dw = Σ over rows of dy x r. */
-void reference_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w,
-                           Tensor rstd, Tensor residual, float beta, const Dropout *drop)
-{
-    int64_t width = tensor_cols(x);
-    multiply(dw, beta);
-    for (int64_t i = 0; i < tensor_rows(x); i++) {
-        double r = *at(rstd, 0, i), mean = 0;
-        for (int64_t c = 0; c < width; c++)
-            mean += *at(x, i, c) * *at(w, 0, c) * *at(dy, i, c) / (double)width;
-        for (int64_t c = 0; c < width; c++) {
-            double gradient = *at(dy, i, c);
-            *at(dw, 0, c) += gradient * *at(x, i, c) * r;
-            *at(dx, i, c) = (tensor_present(residual) ? *at(residual, i, c) : 0) +
-                            r * (*at(w, 0, c) * gradient - *at(x, i, c) * r * r * mean);
-        }
-    }
-    drop_rounded(dev, dropped, dx, drop);
-}
-
-void reference_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+void reference_norm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
     (void)dev;
     int64_t width = tensor_cols(x);
     for (int64_t i = 0; i < tensor_rows(x); i++) {
         double m = 0, variance = 0;
-        for (int64_t c = 0; c < width; c++)
+        for (int64_t c = 0; tensor_present(mean) && c < width; c++)
             m += *at(x, i, c) / (double)width;
         for (int64_t c = 0; c < width; c++)
             variance += (*at(x, i, c) - m) * (*at(x, i, c) - m) / (double)width;
         double r = 1 / sqrt(variance + (double)eps);
-        *at(mean, 0, i) = m;
+        if (tensor_present(mean))
+            *at(mean, 0, i) = m;
         *at(rstd, 0, i) = r;
         for (int64_t c = 0; c < width; c++)
             *at(y, i, c) = (*at(x, i, c) - m) * r * *at(w, 0, c) + (tensor_present(b) ? *at(b, 0, c) : 0);
     }
 }
 
-/* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)); dw = Σ over rows of dy n, db of dy. */
-void reference_layernorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                             Tensor w, Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
+/* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)); dw = Σ over rows of dy n, db of dy.
+ * RMSNorm, without a mean, has no term mean(g). */
+void reference_norm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                        Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
     int64_t width = tensor_cols(x);
     multiply(dw, beta);
     if (tensor_present(db))
         multiply(db, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++) {
-        double m = *at(mean, 0, i), r = *at(rstd, 0, i), mean_g = 0, mean_gn = 0;
+        const bool layer = tensor_present(mean);
+        double m = layer ? *at(mean, 0, i) : 0, r = *at(rstd, 0, i), mean_g = 0, mean_gn = 0;
         for (int64_t c = 0; c < width; c++) {
             double g = *at(w, 0, c) * *at(dy, i, c);
-            mean_g += g / (double)width;
+            mean_g += layer ? g / (double)width : 0;
             mean_gn += g * (*at(x, i, c) - m) * r / (double)width;
         }
         for (int64_t c = 0; c < width; c++) {
@@ -227,20 +196,12 @@ void reference_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *dro
     reference_dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
 }
 
-void reference_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w,
-                               float eps, const Dropout *drop)
+void reference_sum_norm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
+                            Tensor w, Tensor b, float eps, const Dropout *drop)
 {
     reference_dropout_fwd(dev, sum, x, residual, drop);
     reference_round(sum);
-    reference_rmsnorm_fwd(dev, y, rstd, sum, w, eps);
-}
-
-void reference_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
-                                 Tensor w, Tensor b, float eps, const Dropout *drop)
-{
-    reference_dropout_fwd(dev, sum, x, residual, drop);
-    reference_round(sum);
-    reference_layernorm_fwd(dev, y, mean, rstd, sum, w, b, eps);
+    reference_norm_fwd(dev, y, mean, rstd, sum, w, b, eps);
 }
 
 /* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x). */

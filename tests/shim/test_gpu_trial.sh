@@ -50,14 +50,14 @@ results = {"speed": {"T5-1.1-small": {"memory_bytes": 96 << 20, "planned_bytes":
            "peer-ops": [{"op": "copy within the GPU", "bytes_per_s": 4e12}],
            "kernels": {"T5-1.1-large": [{"op": "attn_fwd", "flops_per_s": 9e14, "seconds": 1}, {"op": "attn_fwd", "flops_per_s": 2e14, "seconds": 9},
                                         {"op": "attn_bwd", "flops_per_s": 1e14, "seconds": 1},
-                                        {"op": "rmsnorm_fwd", "bytes_per_s": 3.1e12, "seconds": 1}, {"op": "rmsnorm_bwd", "bytes_per_s": 2.9e12, "seconds": 1}],
+                                        {"op": "norm_fwd", "bytes_per_s": 3.1e12, "seconds": 1}, {"op": "norm_bwd", "bytes_per_s": 2.9e12, "seconds": 1}],
                        CAUSAL: [{"op": op, "flops_per_s": 3e14, "seconds": 1} for op in ("attn_fwd", "attn_bwd")]}}
 found = {name: verdict for name, _, _, verdict in bars(results, False)}
 met = {name for name, verdict in found.items() if verdict == "met"}
 missed = {name for name, verdict in found.items() if verdict == "NOT MET"}
 assert len(found) == 25 and len(met) == 9 and len(missed) == 6, found
 assert [sum("256 MiB" in name for name in names) for names in (met, missed)] == [1, 1], found
-assert [sum(name.startswith("rmsnorm") for name in names) for names in (met, missed)] == [1, 1], found
+assert [sum(name.startswith("norm") for name in names) for names in (met, missed)] == [1, 1], found
 assert sum(name.startswith("T5-1.1-large") for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
 assert [sum("memory" in name for name in names) for names in (met, missed)] == [1, 1], found
 assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}

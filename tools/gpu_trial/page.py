@@ -106,7 +106,7 @@ BARS = [
     *((f"{model}: of the 256 MiB that are never planned, free after the first steps", 0.0, percent, lambda r, model=model: reserve_left(r, model))
       for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
     *((f"{op}, T5-1.1-large: bytes/s beside copies'", 0.75, percent, lambda r, op=op: beside_copies(r, op))
-      for op in ("rmsnorm_fwd", "rmsnorm_bwd", "sum_rmsnorm_fwd")),
+      for op in ("norm_fwd", "norm_bwd", "sum_norm_fwd")),
     ("T5-1.1-large at 4,096 tokens, beside PyTorch's eager attention", 1.0, fitting, long_fits),
 ]
 

@@ -171,6 +171,13 @@ static inline size_t scratch_attn_bwd(const AttnSpec *spec, Tensor q, Tensor dbi
            (tensor_present(dbias) ? scratch_diagonals(rows, spec->heads, dim, spec->max_k, PARTIAL_LIMIT) : 0);
 }
 
+/* The sums of a norm's backward; RMSNorm, without a mean, has half as many. */
+static inline size_t scratch_norm_bwd(Tensor x, Tensor mean)
+{
+    const int sums = tensor_present(mean) ? 2 : 1;
+    return scratch_columns(tensor_rows(x), tensor_cols(x), sums, sums, sizeof(float));
+}
+
 /* The bias of a product, rounded or aligned as cuBLASLt asks for it. */
 static inline size_t scratch_bias(Tensor b)
 {
@@ -189,8 +196,7 @@ static inline size_t scratch_fp8(Tensor y, Tensor a, Tensor bias)
 #define SCRATCH_fp8_linear                 , scratch_fp8(y, a, bias)
 #define SCRATCH_fp8_scale                  , 2048
 #define SCRATCH_scatter_add                , scratch_scatter_add(tensor_rows(dy), tensor_cols(dy))
-#define SCRATCH_rmsnorm_bwd                , scratch_columns(tensor_rows(x), tensor_cols(x), 1, 1, sizeof(float))
-#define SCRATCH_layernorm_bwd              , scratch_columns(tensor_rows(x), tensor_cols(x), 2, 2, sizeof(float))
+#define SCRATCH_norm_bwd                   , scratch_norm_bwd(x, mean)
 #define SCRATCH_column_sums                , scratch_columns(tensor_rows(x), tensor_cols(x), 1, 0, sizeof(float))
 #define SCRATCH_sum_rows                   , scratch_columns(tensor_rows(x), tensor_cols(x), 1, 0, sizeof(double))
 #define SCRATCH_attn_fwd                   , scratch_attn_fwd(spec, q)

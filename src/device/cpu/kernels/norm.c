@@ -78,26 +78,15 @@ static void norm_rows(Device *dev, Tensor y, Tensor mean, Tensor rstd, const Nor
     }
 }
 
-void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+void KERNEL(norm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
     norm_rows(dev, y, mean, rstd, &(Normed){ .x = x }, w, b, eps);
 }
 
-void KERNEL(rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
-{
-    norm_rows(dev, y, NO_TENSOR, rstd, &(Normed){ .x = x }, w, NO_TENSOR, eps);
-}
-
-void KERNEL(sum_layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
-                               Tensor w, Tensor b, float eps, const Dropout *drop)
+void KERNEL(sum_norm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
+                          Tensor w, Tensor b, float eps, const Dropout *drop)
 {
     norm_rows(dev, y, mean, rstd, &(Normed){ x, sum, residual, drop }, w, b, eps);
-}
-
-void KERNEL(sum_rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w,
-                             float eps, const Dropout *drop)
-{
-    norm_rows(dev, y, NO_TENSOR, rstd, &(Normed){ x, sum, residual, drop }, w, NO_TENSOR, eps);
 }
 
 /* One row (token) in backward of a norm; residual: the gradient that is added to dx. */
@@ -154,7 +143,7 @@ static void add_totals(Tensor d, float beta, Fold fold, int64_t first, Range col
     }
 }
 
-/* Buffers of each thread in layernorm_bwd; behind those of all threads lies w. */
+/* Buffers of each thread in norm_bwd; behind those of all threads lies w. */
 enum { BWD_DY, BWD_X, BWD_RESIDUAL, BWD_DX, BWD_BUFFERS };
 
 /* Row i of dy, x and residual, in the calling thread's buffers from `own` on where they are not f32. */
@@ -168,8 +157,8 @@ static Row read_row(Tensor buffers, int64_t own, Tensor dy, Tensor x, Tensor res
                                   : NULL };
 }
 
-void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
-                           Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
+void KERNEL(norm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                      Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
     int64_t width = x.d[1], n = tensor_present(mean) ? 2 * width : width;
     int64_t shared = BWD_BUFFERS * dev->threads;
@@ -203,10 +192,4 @@ void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Te
     /* A pass of its own: in the loop over the rows, loads would wait while a mask is computed. */
     if (tensor_present(dropped))
         KERNEL(dropout_bwd)(dev, dropped, dx, drop);
-}
-
-void KERNEL(rmsnorm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
-                         Tensor residual, float beta, const Dropout *drop)
-{
-    KERNEL(layernorm_bwd)(dev, dx, dropped, dw, NO_TENSOR, dy, x, w, NO_TENSOR, rstd, residual, beta, drop);
 }

@@ -169,9 +169,21 @@ Mask dropped_mask(const Dropout *drop)
     return drop ? mask_of(drop) : Mask{};
 }
 
-template <bool LAYER> void norm_bwd(Device *dev, const NormBwd<LAYER> &pass, Tensor dw, Tensor db, Tensor x, float beta)
+template <bool LAYER>
+void norm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+              Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
     Gpu *gpu = gpu_of(dev);
+    NormBwd<LAYER> pass = { view(dx),
+                            view(dropped),
+                            view(dy),
+                            view(x),
+                            view(w),
+                            view(residual),
+                            (const float *)mean.p,
+                            (const float *)rstd.p,
+                            dropped_mask(drop),
+                            cols_of(x) };
     ColumnSums<float> sums = columns(gpu, pass, rows_of(x), cols_of(x));
     fold(gpu, sums, 0, fold_into(dw, beta));
     if (db.rank)
@@ -180,35 +192,13 @@ template <bool LAYER> void norm_bwd(Device *dev, const NormBwd<LAYER> &pass, Ten
 
 } // namespace
 
-void gpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
-{
-    norm_fwd(dev, { view(y), view(x), view(w), view(NO_TENSOR), NULL, (float *)rstd.p, eps, {}, {}, {} }, x);
-}
-
-void gpu_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w, float eps,
-                         const Dropout *drop)
-{
-    norm_fwd(dev,
-             { view(y), view(x), view(w), view(NO_TENSOR), NULL, (float *)rstd.p, eps, view(sum), view(residual),
-               mask_of(drop) },
-             x);
-}
-
-void gpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
-                     Tensor residual, float beta, const Dropout *drop)
-{
-    NormBwd<false> pass = { view(dx), view(dropped),         view(dy),           view(x),   view(w), view(residual),
-                            NULL,     (const float *)rstd.p, dropped_mask(drop), cols_of(x) };
-    norm_bwd(dev, pass, dw, NO_TENSOR, x, beta);
-}
-
-void gpu_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+void gpu_norm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
     norm_fwd(dev, { view(y), view(x), view(w), view(b), (float *)mean.p, (float *)rstd.p, eps, {}, {}, {} }, x);
 }
 
-void gpu_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
-                           Tensor w, Tensor b, float eps, const Dropout *drop)
+void gpu_sum_norm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w,
+                      Tensor b, float eps, const Dropout *drop)
 {
     norm_fwd(dev,
              { view(y), view(x), view(w), view(b), (float *)mean.p, (float *)rstd.p, eps, view(sum), view(residual),
@@ -216,18 +206,9 @@ void gpu_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tens
              x);
 }
 
-void gpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
-                       Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
+void gpu_norm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                  Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
-    NormBwd<true> pass = { view(dx),
-                           view(dropped),
-                           view(dy),
-                           view(x),
-                           view(w),
-                           view(residual),
-                           (const float *)mean.p,
-                           (const float *)rstd.p,
-                           dropped_mask(drop),
-                           cols_of(x) };
-    norm_bwd(dev, pass, dw, db, x, beta);
+    (mean.rank ? norm_bwd<true> : norm_bwd<false>)(dev, dx, dropped, dw, db, dy, x, w, mean, rstd, residual, beta,
+                                                   drop);
 }
