@@ -41,8 +41,8 @@ bool io_close(IoFile *file, bool sync, GError **error); /* frees `file` even on 
  * that name leads to another file by now: then another program has removed or replaced the folder. Frees `file` even on
  * failure, after io_discard. */
 bool io_publish(IoFile *file, const char *to, GError **error);
-void io_discard(
-    IoFile *file); /* io_abort, and removes the file unless its name leads to another one; NULL is ignored */
+/* io_abort, and removes the file unless its name leads to another one. NULL is ignored. */
+void io_discard(IoFile *file);
 /* Maps what has been written to a file of io_create_scratch. Free with g_mapped_file_unref. */
 GMappedFile *io_map(IoFile *file, GError **error);
 /* Whether the path leads to the open file. */

@@ -1,6 +1,7 @@
 #include "base/foreign.h"
 
 #include "base/byte_stream.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -137,17 +138,11 @@ bool foreign_check_name(const char *path, GError **error)
     return true;
 }
 
-static bool has_file(const char *folder, const char *name)
-{
-    g_autofree char *file = g_build_filename(folder, name, NULL);
-    return g_file_test(file, G_FILE_TEST_IS_REGULAR);
-}
-
 bool foreign_check_folder(const char *path, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
         const char *const *files = folders[i].files;
-        if (has_file(path, files[0]) && (!files[1] || has_file(path, files[1])))
+        if (io_exists(path, files[0]) && (!files[1] || io_exists(path, files[1])))
             return fail_form(&folders[i].form, path, error);
     }
     return true;

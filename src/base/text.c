@@ -73,9 +73,8 @@ int text_distance(const char *a, const char *b)
     return row[m];
 }
 
-#define MAX_NAME                                                                                                       \
-    64 /* bytes; longer names are not typing errors, and the time of text_distance grows with the square of the length \
-        */
+/* Bytes; longer names are not typing errors, and the time of text_distance grows with the square of the length. */
+#define MAX_NAME 64
 
 static int common_prefix(const char *a, const char *b)
 {

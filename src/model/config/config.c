@@ -143,21 +143,17 @@ void model_config_defaults(ModelConfig *config)
 ModelConfig model_config_copy(const ModelConfig *config)
 {
     ModelConfig copy = *config;
-    copy.preset = g_strdup(config->preset);
-    copy.labels = g_strdup(config->labels);
-    copy.lora.targets = g_strdup(config->lora.targets);
-    copy.sparsity.local = g_strdup(config->sparsity.local);
-    copy.sparsity.global = g_strdup(config->sparsity.global);
+    for (const OptionRow *row = model_options; row < model_options + n_model_options; row++)
+        if (row->type == OPT_STRING || row->type == OPT_LIST) {
+            char **text = &G_STRUCT_MEMBER(char *, &copy, row->offset);
+            *text = g_strdup(*text);
+        }
     return copy;
 }
 
 void model_config_clear(ModelConfig *config)
 {
-    g_clear_pointer(&config->preset, g_free);
-    g_clear_pointer(&config->labels, g_free);
-    g_clear_pointer(&config->lora.targets, g_free);
-    g_clear_pointer(&config->sparsity.local, g_free);
-    g_clear_pointer(&config->sparsity.global, g_free);
+    options_clear(&model_table, config);
 }
 
 int64_t model_config_kv_heads(const ModelConfig *config)

@@ -44,7 +44,7 @@ typedef enum PositionKind {
     POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: scores add (q + k) · (learned embedding of the distance) */
 } PositionKind;
 
-/* How initial weights are drawn: see params/init.h. */
+/* How initial weights are drawn: see params/params.c. */
 typedef enum InitScheme {
     INIT_SCHEME_T5,
     INIT_SCHEME_NORMAL,
