@@ -153,10 +153,9 @@ enum { MOST_TOKENS = 32768, MOST_ROWS = 1024, MOST_THREADS = 4096 };
 static char *precision_name;
 static BenchGenerate answers = { .batch = 1, .input = 64, .tokens = 64, .beams = 1, .runs = 3 };
 static const GOptionEntry generate_entries[] = {
-    CLI_PATH("model", answers.model, "the model", "MODEL"),
-    CLI_VALUE("device", answers.device, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
-    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
-              "f32|bf16|fp16|auto"),
+    CLI_MODEL(answers.model),
+    CLI_DEVICE(answers.device),
+    CLI_PRECISION(precision_name),
     CLI_VALUE("batch", answers.batch, "prompts in one batch (default 1)", "N"),
     CLI_VALUE("input", answers.input, "tokens per prompt (default 64)", "N"),
     CLI_VALUE("tokens", answers.tokens, "tokens per answer (default 64)", "N"),
@@ -168,20 +167,14 @@ static const GOptionEntry generate_entries[] = {
     { 0 },
 };
 
-static bool check_bench_count(const char *name, int64_t value, int64_t most, GError **error)
-{
-    return (value >= 1 && value <= most) ||
-           fail_user(error, "--%s %" PRId64 " is out of range, it must be between 1 and %" PRId64, name, value, most);
-}
-
 static bool check_bench_ranges(GError **error)
 {
-    return check_bench_count("batch", answers.batch, MOST_ROWS, error) &&
-           check_bench_count("input", answers.input, MOST_TOKENS, error) &&
-           check_bench_count("tokens", answers.tokens, MOST_TOKENS, error) &&
-           check_bench_count("beams", answers.beams, 256, error) &&
-           check_bench_count("runs", answers.runs, 1000, error) &&
-           (answers.threads == 0 || check_bench_count("threads", answers.threads, MOST_THREADS, error));
+    return cli_check_count("batch", answers.batch, 1, MOST_ROWS, error) &&
+           cli_check_count("input", answers.input, 1, MOST_TOKENS, error) &&
+           cli_check_count("tokens", answers.tokens, 1, MOST_TOKENS, error) &&
+           cli_check_count("beams", answers.beams, 1, 256, error) &&
+           cli_check_count("runs", answers.runs, 1, 1000, error) &&
+           (answers.threads == 0 || cli_check_count("threads", answers.threads, 1, MOST_THREADS, error));
 }
 
 static bool run_generate(int argc, char **argv, GError **error)

@@ -5,6 +5,7 @@
 #include "cli/model_config.h"
 #include "run/config/config.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,6 +322,13 @@ bool cli_check_replaced(const char *what, const char *path, bool replace, GError
 {
     return replace || !g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
            fail_user(error, "%s exists, and runs may use it: give another --out, or --replace to replace it", what);
+}
+
+bool cli_check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %" PRId64 " is out of range, it must be between %" PRId64 " and %" PRId64, name,
+                     value, least, most);
 }
 
 bool cli_parse_on_error(bool *skips, const char *given, GError **error)

@@ -61,6 +61,8 @@ bool cli_check_suffix(const char *option, const char *path, const char *suffix, 
 bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error);
 /* As cli_check_replaced, for the dataset PREFIX. */
 bool cli_check_dataset(const char *prefix, bool replace, GError **error);
+/* Fails if the value of --NAME is outside of least … most. */
+bool cli_check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error);
 /* Reads the value of --on-error, "stop" or "skip"; NULL means to stop. */
 bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 #define CLI_ON_ERROR(to, what)                                                                                         \
@@ -74,6 +76,19 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
     CLI_VALUE("delimiter", to,                                                                                         \
               "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)",   \
               "C")
+#define CLI_MODEL(to) CLI_PATH("model", to, "the model", "MODEL")
+#define CLI_TOKENIZER(to)                                                                                              \
+    CLI_PATH("tokenizer", to, "tokenizer file or folder, needed if there is none beside the model", "FILE")
+#define CLI_DEVICE(to)                                                                                                 \
+    CLI_VALUE("device", to, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto")
+#define CLI_PRECISION(to)                                                                                              \
+    CLI_VALUE("precision", to, "precision (default: that of training; f32 if the model is not from a run)",            \
+              "f32|bf16|fp16|auto")
+#define CLI_BLANKS(to)                                                                                                 \
+    CLI_VALUE("blanks", to,                                                                                            \
+              "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or "              \
+              "transformers, each text between them by itself",                                                        \
+              "corpus|transformers")
 #define CLI_REPLACE(to) CLI_SWITCH("replace", to, "replace what an earlier command wrote there")
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */

@@ -228,12 +228,6 @@ static bool skip_stored(const Predictor *p, const GPtrArray *lines, guint *first
     return true;
 }
 
-static void free_line_example(gpointer example)
-{
-    task_example_clear(example);
-    g_free(example);
-}
-
 /* Adds the lines to the batch, up to the first invalid one; with --on-error skip removes invalid ones from `lines`. */
 static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtrArray *examples, GError **error)
 {
@@ -261,7 +255,7 @@ static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtr
  * of an uninterrupted command. */
 static bool answer_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GError **error)
 {
-    g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_line_example);
+    g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(task_example_free);
     g_autofree Answer *found = g_new0(Answer, lines->len);
     GError *bad = NULL;
     guint begin = 0;

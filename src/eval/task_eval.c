@@ -17,12 +17,6 @@ struct TaskEval {
     GPtrArray *answers; /* char *: those of the last run, in the order of the examples */
 };
 
-static void free_eval_example(gpointer example)
-{
-    task_example_clear(example);
-    g_free(example);
-}
-
 /* ---- which examples ---- */
 
 /* The n examples with the smallest keys are evaluated. Examples of a group (the answers to one question) share a key.
@@ -39,10 +33,26 @@ static int by_key(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* Calls `take`, which takes ownership of the example, for each example of the file. */
-typedef bool (*ExampleFn)(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *context,
-                          GError **error);
-static bool each_example(TaskEval *eval, const TaskFile *file, ExampleFn take, void *context, GError **error)
+static void hash_text(TaskEval *eval, const char *text)
+{
+    eval->hash = XXH3_64bits_withSeed(text, strlen(text) + 1, eval->hash);
+}
+
+/* Encodes an example, whose ownership it takes, and adds it to those that are answered. */
+static bool keep_example(TaskEval *eval, const Record *record, const TaskExample *example, GError **error)
+{
+    TaskExample *kept = g_memdup2(example, sizeof *example);
+    g_ptr_array_add(eval->examples, kept);
+    hash_text(eval, kept->input);
+    hash_text(eval, kept->second ? kept->second : "");
+    for (guint i = 0; i < kept->targets->len; i++)
+        hash_text(eval, kept->targets->pdata[i]);
+    return answer_batch_add(&eval->batch, &eval->encoder, record, kept, error);
+}
+
+/* Reads all examples of the file. keys (uint64_t): appends the key of each. keys NULL: keeps those with a key of at
+ * most `limit` whose right answer is known. */
+static bool read_examples(TaskEval *eval, const TaskFile *file, GArray *keys, uint64_t limit, GError **error)
 {
     TaskExamples *examples = task_examples_open(eval->encoder.task, eval->encoder.config, file, error);
     TaskExample example;
@@ -50,22 +60,19 @@ static bool each_example(TaskEval *eval, const TaskFile *file, ExampleFn take, v
     GError *problem = NULL;
     if (!examples)
         return false;
-    for (eval->total = 0; !problem && task_examples_next(examples, &example, &record, &problem); eval->total++)
-        take(eval, &record, &example, eval->total, context, &problem);
+    for (eval->total = 0; !problem && task_examples_next(examples, &example, &record, &problem); eval->total++) {
+        const uint64_t key = example_key(&example, eval->total);
+        if (keys)
+            g_array_append_val(keys, key);
+        if (!keys && key <= limit && example.known)
+            keep_example(eval, &record, &example, &problem);
+        else
+            task_example_clear(&example);
+    }
     task_examples_close(examples);
     if (problem)
         g_propagate_error(error, problem);
     return problem == NULL;
-}
-
-static bool add_key(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *keys,
-                    GError **error)
-{
-    uint64_t key = example_key(example, index);
-    g_array_append_val((GArray *)keys, key);
-    task_example_clear(example);
-    (void)eval, (void)record, (void)error;
-    return true;
 }
 
 /* The largest key of the n examples that are chosen. */
@@ -75,34 +82,12 @@ static bool find_limit(TaskEval *eval, const TaskFile *file, int64_t n, uint64_t
     *limit = UINT64_MAX;
     if (n == 0)
         return true;
-    if (!each_example(eval, file, add_key, keys, error))
+    if (!read_examples(eval, file, keys, 0, error))
         return false;
     g_array_sort(keys, by_key);
     if (n < keys->len)
         *limit = g_array_index(keys, uint64_t, n - 1);
     return true;
-}
-
-static void hash_text(TaskEval *eval, const char *text)
-{
-    eval->hash = XXH3_64bits_withSeed(text, strlen(text) + 1, eval->hash);
-}
-
-/* Encodes an example unless its key is above the limit, or its right answer is not known. */
-static bool eval_example(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *limit,
-                         GError **error)
-{
-    if (example_key(example, index) > *(const uint64_t *)limit || !example->known) {
-        task_example_clear(example);
-        return true;
-    }
-    TaskExample *kept = g_memdup2(example, sizeof *example);
-    g_ptr_array_add(eval->examples, kept);
-    hash_text(eval, kept->input);
-    hash_text(eval, kept->second ? kept->second : "");
-    for (guint i = 0; i < kept->targets->len; i++)
-        hash_text(eval, kept->targets->pdata[i]);
-    return answer_batch_add(&eval->batch, &eval->encoder, record, kept, error);
 }
 
 /* ---- opening and running ---- */
@@ -113,9 +98,9 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
     uint64_t limit;
     *eval = (TaskEval){ .encoder = *encoder,
                         .batch = answer_batch_new(),
-                        .examples = g_ptr_array_new_with_free_func(free_eval_example),
+                        .examples = g_ptr_array_new_with_free_func(task_example_free),
                         .answers = g_ptr_array_new_with_free_func(g_free) };
-    if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, eval_example, &limit, error) &&
+    if (find_limit(eval, file, n, &limit, error) && read_examples(eval, file, NULL, limit, error) &&
         eval->examples->len > 0)
         return eval;
     task_eval_close(eval);

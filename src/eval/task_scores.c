@@ -206,7 +206,8 @@ GArray *metric_list_new(void)
     return metrics;
 }
 
-char *metric_name(const ScoreKind *kind, int i)
+/* The name of value i of a score: NAME if the value has the name of its score, else NAME.VALUE. g_free. */
+static char *metric_name(const ScoreKind *kind, int i)
 {
     const char *score = kind->name, *value = kind->values[i];
     return strcmp(score, value) == 0 ? g_strdup(score) : g_strdup_printf("%s.%s", score, value);

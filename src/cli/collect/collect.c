@@ -71,11 +71,11 @@ static void append_count(GString *text, int n, int runs, const char *what)
 }
 
 /* What the values of a row do not say. g_free. */
-static char *row_mark(const Grid *grid, guint r)
+static char *row_mark(const GridRow *row)
 {
     GString *text = g_string_new(NULL);
-    append_count(text, grid->n_failed[r], grid->n_runs[r], "failed");
-    append_count(text, grid->n_untrained[r], grid->n_runs[r], "step 0: no better than the start");
+    append_count(text, row->n_failed, row->n, "failed");
+    append_count(text, row->n_untrained, row->n, "step 0: no better than the start");
     return g_string_free(text, false);
 }
 
@@ -83,7 +83,7 @@ static bool has_marks(const Grid *grid)
 {
     bool any = false;
     for (guint r = 0; r < grid->rows->len; r++)
-        any |= grid->n_failed[r] > 0 || grid->n_untrained[r] > 0;
+        any |= g_array_index(grid->rows, GridRow, r).n_failed + g_array_index(grid->rows, GridRow, r).n_untrained > 0;
     return any;
 }
 
@@ -99,12 +99,13 @@ static void print_grid_table(const Grid *grid, const CollectOptions *options)
     if (marked)
         table_add(&table, g_strdup(""));
     for (guint r = 0; r < grid->rows->len; r++) {
-        table_add(&table, g_strdup(grid->rows->pdata[r]));
-        table_add(&table, g_strdup_printf("%d", grid->n_runs[r]));
+        const GridRow *row = &g_array_index(grid->rows, GridRow, r);
+        table_add(&table, g_strdup(row->name));
+        table_add(&table, g_strdup_printf("%d", row->n));
         for (guint c = 0; c < grid->columns->len; c++)
             table_add(&table, cell_text(grid, r, c, options, " ± "));
         if (marked)
-            table_add(&table, row_mark(grid, r));
+            table_add(&table, row_mark(row));
     }
     if (options->format == COLLECT_MARKDOWN)
         table_print_markdown(&table);
@@ -123,15 +124,16 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
     }
     fputs("\tfailed\tuntrained", stdout);
     for (guint r = 0; r < grid->rows->len; r++) {
-        g_autofree char *row = text_printable(grid->rows->pdata[r]);
-        printf("\n%s\t%d", row, grid->n_runs[r]);
+        const GridRow *row = &g_array_index(grid->rows, GridRow, r);
+        g_autofree char *name = text_printable(row->name);
+        printf("\n%s\t%d", name, row->n);
         for (guint c = 0; c < grid->columns->len; c++) {
             const GridCell *cell = grid_cell(grid, r, c);
             const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
             g_autofree char *mean = text_fixed(cell->mean, n_digits), *std = text_fixed(cell->std, n_digits);
             printf("\t%s\t%s", cell->n > 0 ? mean : "", cell->n > 1 ? std : "");
         }
-        printf("\t%d\t%d", grid->n_failed[r], grid->n_untrained[r]);
+        printf("\t%d\t%d", row->n_failed, row->n_untrained);
     }
     putchar('\n');
 }
@@ -158,13 +160,14 @@ static void print_latex(const Grid *grid, const CollectOptions *options)
     }
     puts(marked ? " & \\\\\n\\hline" : " \\\\\n\\hline");
     for (guint r = 0; r < grid->rows->len; r++) {
-        g_autofree char *row = text_printable(grid->rows->pdata[r]);
-        print_latex_text(row);
+        const GridRow *row = &g_array_index(grid->rows, GridRow, r);
+        g_autofree char *name = text_printable(row->name);
+        print_latex_text(name);
         for (guint c = 0; c < grid->columns->len; c++) {
             g_autofree char *text = cell_text(grid, r, c, options, " \\pm ");
             printf(" & $%s$", text);
         }
-        g_autofree char *mark = row_mark(grid, r);
+        g_autofree char *mark = row_mark(row);
         fputs(marked ? " & " : "", stdout);
         print_latex_text(mark);
         puts(" \\\\");
@@ -177,6 +180,7 @@ static bool print_grid_json(const Grid *grid, GError **error)
 {
     bool good = true;
     for (guint r = 0; good && r < grid->rows->len; r++) {
+        const GridRow *row = &g_array_index(grid->rows, GridRow, r);
         json_t *list = json_array();
         for (guint c = 0; c < grid->columns->len; c++) {
             const GridColumn *column = &g_array_index(grid->columns, GridColumn, c);
@@ -188,9 +192,8 @@ static bool print_grid_json(const Grid *grid, GError **error)
                                                   column->metric, "n", cell->n, "mean", json_finite(cell->mean), "std",
                                                   json_finite(cell->std), "values", values));
         }
-        good = print_json_line(json_pack("{s:s, s:i, s:i, s:i, s:o}", "row", (char *)grid->rows->pdata[r], "runs",
-                                         grid->n_runs[r], "failed", grid->n_failed[r], "untrained",
-                                         grid->n_untrained[r], "scores", list),
+        good = print_json_line(json_pack("{s:s, s:i, s:i, s:i, s:o}", "row", row->name, "runs", row->n, "failed",
+                                         row->n_failed, "untrained", row->n_untrained, "scores", list),
                                error);
     }
     return good;

@@ -56,8 +56,11 @@ static void add_columns(Grid *grid, const CollectedRun *run, char **wanted)
 
 static void add_run_row(Grid *grid, const CollectedRun *run)
 {
-    if (!g_ptr_array_find_with_equal_func(grid->rows, run->row, g_str_equal, NULL))
-        g_ptr_array_add(grid->rows, run->row);
+    const GridRow row = { .name = run->row };
+    for (guint i = 0; i < grid->rows->len; i++)
+        if (strcmp(g_array_index(grid->rows, GridRow, i).name, run->row) == 0)
+            return;
+    g_array_append_val(grid->rows, row);
 }
 
 /* Moves columns of the same task next to each other, keeping the order of its metrics. */
@@ -104,29 +107,19 @@ static void fill_cell(GridCell *cell, const GPtrArray *runs, const char *row, co
     cell->std = cell->n > 1 ? sqrt(squares / (cell->n - 1)) : (double)NAN;
 }
 
-/* The number of runs in the row: the maximum over its tasks. */
-static int count_runs(const GPtrArray *runs, const char *row)
+/* Counts the runs of a row. */
+static void count_runs(GridRow *row, const GPtrArray *runs)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
-    int most = 0;
     for (guint i = 0; i < runs->len; i++) {
         const CollectedRun *run = runs->pdata[i];
-        if (strcmp(run->row, row) != 0)
+        if (strcmp(run->row, row->name) != 0)
             continue;
-        int n = GPOINTER_TO_INT(g_hash_table_lookup(counts, run->task)) + 1;
+        const int n = GPOINTER_TO_INT(g_hash_table_lookup(counts, run->task)) + 1;
         g_hash_table_insert(counts, run->task, GINT_TO_POINTER(n));
-        most = MAX(most, n);
-    }
-    return most;
-}
-
-static void count_marks(Grid *grid, const GPtrArray *runs, guint row)
-{
-    for (guint i = 0; i < runs->len; i++) {
-        const CollectedRun *run = runs->pdata[i];
-        const bool in_row = strcmp(run->row, grid->rows->pdata[row]) == 0;
-        grid->n_failed[row] += in_row && run->failed;
-        grid->n_untrained[row] += in_row && run->untrained;
+        row->n = MAX(row->n, n);
+        row->n_failed += run->failed;
+        row->n_untrained += run->untrained;
     }
 }
 
@@ -145,7 +138,8 @@ static bool check_wanted(const Grid *grid, char **wanted, GError **error)
 bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **error)
 {
     g_auto(GStrv) wanted = text_list(scores);
-    *grid = (Grid){ .rows = g_ptr_array_new(), .columns = g_array_new(false, false, sizeof(GridColumn)) };
+    *grid = (Grid){ .rows = g_array_new(false, false, sizeof(GridRow)),
+                    .columns = g_array_new(false, false, sizeof(GridColumn)) };
     for (guint i = 0; i < runs->len; i++) {
         add_run_row(grid, runs->pdata[i]);
         add_columns(grid, runs->pdata[i], wanted);
@@ -154,14 +148,11 @@ bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **e
         return false;
     order_columns(grid);
     grid->cells = g_new0(GridCell, (gsize)grid->rows->len * grid->columns->len);
-    grid->n_runs = g_new0(int, grid->rows->len);
-    grid->n_failed = g_new0(int, grid->rows->len);
-    grid->n_untrained = g_new0(int, grid->rows->len);
     for (guint r = 0; r < grid->rows->len; r++) {
-        grid->n_runs[r] = count_runs(runs, grid->rows->pdata[r]);
-        count_marks(grid, runs, r);
+        GridRow *row = &g_array_index(grid->rows, GridRow, r);
+        count_runs(row, runs);
         for (guint c = 0; c < grid->columns->len; c++)
-            fill_cell(&grid->cells[r * grid->columns->len + c], runs, grid->rows->pdata[r],
+            fill_cell(&grid->cells[r * grid->columns->len + c], runs, row->name,
                       &g_array_index(grid->columns, GridColumn, c));
     }
     return true;
@@ -172,9 +163,6 @@ void grid_clear(Grid *grid)
     for (guint i = 0; grid->cells && i < grid->rows->len * grid->columns->len; i++)
         g_array_unref(grid->cells[i].values);
     g_free(grid->cells);
-    g_free(grid->n_runs);
-    g_free(grid->n_failed);
-    g_free(grid->n_untrained);
-    g_ptr_array_unref(grid->rows);
+    g_array_unref(grid->rows);
     g_array_unref(grid->columns);
 }

@@ -10,6 +10,12 @@ typedef struct GridColumn {
     bool alone;         /* all columns have the same task, so headings omit it */
 } GridColumn;
 
+typedef struct GridRow {
+    const char *name;          /* borrowed from the runs */
+    int n;                     /* number of runs that have the same task, for the task with the most of them */
+    int n_failed, n_untrained; /* number of such runs (CollectedRun) */
+} GridRow;
+
 typedef struct GridCell {
     int n;            /* runs that have the metric; 0 means none */
     double mean, std; /* std: sample standard deviation, divided by n - 1; NaN if n is 1 */
@@ -17,11 +23,9 @@ typedef struct GridCell {
 } GridCell;
 
 typedef struct Grid {
-    GPtrArray *rows;             /* const char *, names; borrowed from the runs */
-    GArray *columns;             /* GridColumn; borrowed from the runs */
-    GridCell *cells;             /* (rows, columns) */
-    int *n_failed, *n_untrained; /* (rows) number of such runs (CollectedRun) */
-    int *n_runs; /* (rows) number of runs of a row that have the same task, for the task with the most of them */
+    GArray *rows;    /* GridRow */
+    GArray *columns; /* GridColumn; borrowed from the runs */
+    GridCell *cells; /* (rows, columns) */
 } Grid;
 
 /* Fills *grid. Fails if `scores` names a metric that no run has. */

@@ -36,11 +36,10 @@ static char *on_error;
 static bool skips; /* value of --on-error */
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
-    CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
-    CLI_VALUE("device", device_name, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
-    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
-              "f32|bf16|fp16|auto"),
+    CLI_MODEL(model_path),
+    CLI_TOKENIZER(tokenizer_file),
+    CLI_DEVICE(device_name),
+    CLI_PRECISION(precision_name),
     CLI_VALUE("pooling", pooling_name,
               "mean of the hidden states, first: that of the first token, last, max, sqrt: mean times the root of the "
               "length, weighted: mean by position, pooler: BERT's pooler, none: one vector per token (default: what a "

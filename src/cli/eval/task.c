@@ -127,12 +127,6 @@ static bool answer_waiting(Run *run, GError **error)
 
 /* ---- examples ---- */
 
-static void free_task_example(gpointer example)
-{
-    task_example_clear(example);
-    g_free(example);
-}
-
 /* Adds the example to the batch; with --shots, its prompt starts with labelled examples. */
 static bool add_prompt(Run *run, const Record *record, const TaskExample *example, GError **error)
 {
@@ -332,7 +326,7 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = (int32_t)options->beams };
     run.batch = answer_batch_new();
-    run.waiting = g_ptr_array_new_with_free_func(free_task_example);
+    run.waiting = g_ptr_array_new_with_free_func(task_example_free);
     run.prompts = g_ptr_array_new_with_free_func(g_free);
     run.scores = task_scores_new(&run.task, run.encoder.joined);
     run.scores.resamples = options->resamples;

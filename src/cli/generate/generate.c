@@ -37,11 +37,10 @@ static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
 static gboolean fill, as_ids, as_json;
 static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
-    CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
-    CLI_VALUE("device", device_name, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
-    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
-              "f32|bf16|fp16|auto"),
+    CLI_MODEL(model_path),
+    CLI_TOKENIZER(tokenizer_file),
+    CLI_DEVICE(device_name),
+    CLI_PRECISION(precision_name),
     CLI_VALUE("max-tokens", settings.max_tokens, "maximum tokens of an answer (default 64, at most 32768)", "N"),
     CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: no beam search)", "K"),
     CLI_VALUE("length-penalty", length_penalty,
@@ -58,11 +57,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("batch", batch, "maximum number of lines answered in one batch (default 16)", "N"),
     CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
-    CLI_VALUE(
-        "blanks", blanks,
-        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
-        "text between them by itself",
-        "corpus|transformers"),
+    CLI_BLANKS(blanks),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
@@ -265,13 +260,6 @@ static bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, Pr
 
 /* ---- options ---- */
 
-static bool check_generate_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
-{
-    return (value >= least && value <= most) ||
-           fail_user(error, "--%s %" PRId64 " is out of range, it must be between %" PRId64 " and %" PRId64, name,
-                     value, least, most);
-}
-
 static bool check_real(const char *name, double value, double least, double most, GError **error)
 {
     return (value >= least && value <= most) ||
@@ -283,15 +271,14 @@ static bool check_generate_ranges(GError **error)
 {
     const GenerationSettings *s = &settings;
     return (s->max_tokens == COUNT_UNSET ||
-            check_generate_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
-           (s->beams == COUNT_UNSET || check_generate_count("beams", s->beams, 1, 256, error)) &&
-           (s->top_k == COUNT_UNSET || check_generate_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
+            cli_check_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
+           (s->beams == COUNT_UNSET || cli_check_count("beams", s->beams, 1, 256, error)) &&
+           (s->top_k == COUNT_UNSET || cli_check_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
            (s->temperature <= REAL_UNSET || check_real("temperature", s->temperature, 0, 1000, error)) &&
            (s->top_p <= REAL_UNSET || check_real("top-p", s->top_p, 1e-9, 1, error)) &&
            (s->repetition_penalty <= REAL_UNSET ||
             check_real("repetition-penalty", s->repetition_penalty, 0.01, 100, error)) &&
-           check_generate_count("n", n_answers, 1, 256, error) &&
-           check_generate_count("batch", batch, 1, 1024, error) &&
+           cli_check_count("n", n_answers, 1, 256, error) && cli_check_count("batch", batch, 1, 1024, error) &&
            check_real("length-penalty", length_penalty, 0, 100, error);
 }
 

@@ -17,6 +17,8 @@
 
 static char *model_path, *pattern, *layout, *blanks; /* --model, --pattern, --layout, --blanks */
 
+#define MODEL_ENTRY CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL")
+
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_given(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
                              GError **error)
@@ -67,13 +69,9 @@ static const char encode_about[] = "Prints the token ids of each line of standar
 static gboolean show_pieces, read_plain;
 
 static const GOptionEntry encode_entries[] = {
-    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    MODEL_ENTRY,
     CLI_SWITCH("pieces", show_pieces, "print pieces instead of ids"),
-    CLI_VALUE(
-        "blanks", blanks,
-        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
-        "text between them by itself",
-        "corpus|transformers"),
+    CLI_BLANKS(blanks),
     CLI_SWITCH("plain", read_plain, "treat special tokens as plain text, as `loam prepare` does"),
     { 0 },
 };
@@ -124,7 +122,7 @@ static const char decode_about[] =
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
 static const GOptionEntry decode_entries[] = {
-    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    MODEL_ENTRY,
     { 0 },
 };
 
@@ -165,7 +163,7 @@ static const char describe_about[] =
 static gboolean as_json;
 
 static const GOptionEntry describe_entries[] = {
-    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    MODEL_ENTRY,
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
@@ -245,14 +243,10 @@ static char *export_out;
 static gboolean replace;
 
 static const GOptionEntry export_entries[] = {
-    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    MODEL_ENTRY,
     CLI_PATH("out", export_out, "folder to write", "FOLDER"),
     CLI_REPLACE(replace),
-    CLI_VALUE(
-        "blanks", blanks,
-        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
-        "text between them by itself",
-        "corpus|transformers"),
+    CLI_BLANKS(blanks),
     CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text", "gpt2|cl100k|o200k"),
     CLI_VALUE("layout", layout,
               "for a rank file: ast-t5 gives the ids of AST-T5: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 "

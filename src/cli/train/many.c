@@ -71,7 +71,26 @@ static char *swept_option(const GPtrArray *runs, const char *sweep, GError **err
     return good ? g_steal_pointer(&option) : NULL;
 }
 
-/* Replaces each run by several, one per value of the swept option. */
+/* Replaces each run by several, one per value of the option; seeds: the values are seeds, which have
+ * folders of their own. */
+static void multiply_runs(GPtrArray **runs, const char *option, char *const *values, bool seeds)
+{
+    GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
+    for (guint i = 0; i < (*runs)->len; i++)
+        for (char *const *value = values; *value; value++) {
+            OneRun *run = run_new((*runs)->pdata[i]);
+            char *setting = g_strdup_printf("%s=%s", option, g_strstrip(*value));
+            if (seeds)
+                g_string_append_printf(run->folder, "%sseed-%s", run->folder->len ? "/" : "", *value);
+            else
+                append_name(run->folder, setting);
+            g_ptr_array_add(run->settings, setting);
+            g_ptr_array_add(more, run);
+        }
+    g_ptr_array_unref(*runs);
+    *runs = more;
+}
+
 static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');
@@ -79,24 +98,14 @@ static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
     if (option == NULL)
         return false;
     g_auto(GStrv) values = g_strsplit(equals + 1, strchr(equals + 1, '|') ? "|" : ",", -1);
-    GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
-    for (guint i = 0; i < (*runs)->len; i++)
-        for (char **value = values; *value; value++) {
-            OneRun *run = run_new((*runs)->pdata[i]);
-            char *setting = g_strdup_printf("%s=%s", option, g_strstrip(*value));
-            append_name(run->folder, setting);
-            g_ptr_array_add(run->settings, setting);
-            g_ptr_array_add(more, run);
-        }
-    g_ptr_array_unref(*runs);
-    *runs = more;
-    return more->len <= MOST_RUNS || fail_user(error, "--sweep: more than %d runs", MOST_RUNS);
+    multiply_runs(runs, option, values, false);
+    return (*runs)->len <= MOST_RUNS || fail_user(error, "--sweep: more than %d runs", MOST_RUNS);
 }
 
-/* Seeds as text, char *: 1 to N, or those of a list. */
-static GPtrArray *parse_seeds(const char *text, GError **error)
+/* Replaces each run by one per seed: 1 to N, or those of a list. */
+static bool seed_all(GPtrArray **runs, const char *text, GError **error)
 {
-    GPtrArray *seeds = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) seeds = g_ptr_array_new_with_free_func(g_free);
     g_auto(GStrv) parts = text_list(text);
     guint64 n = 0;
     bool good = g_strv_length(parts) > 0;
@@ -104,34 +113,15 @@ static GPtrArray *parse_seeds(const char *text, GError **error)
         good = g_ascii_string_to_unsigned(*part, 10, 0, G_MAXINT32, &n, NULL);
         g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, n));
     }
-    if (!good || (seeds->len == 1 && (n < 1 || n > MOST_RUNS))) {
-        fail_user(error, "--seeds is \"%s\", want a number of seeds, or a list of them: 5, or 7,8,9", text);
-        g_ptr_array_unref(seeds);
-        return NULL;
+    if (!good || (seeds->len == 1 && (n < 1 || n > MOST_RUNS)))
+        return fail_user(error, "--seeds is \"%s\", want a number of seeds, or a list of them: 5, or 7,8,9", text);
+    if (seeds->len == 1) {
+        g_ptr_array_set_size(seeds, 0);
+        for (guint64 seed = 1; seed <= n; seed++)
+            g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, seed));
     }
-    if (seeds->len > 1)
-        return seeds;
-    g_ptr_array_set_size(seeds, 0);
-    for (guint64 seed = 1; seed <= n; seed++)
-        g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, seed));
-    return seeds;
-}
-
-static bool seed_all(GPtrArray **runs, const char *text, GError **error)
-{
-    g_autoptr(GPtrArray) seeds = parse_seeds(text, error);
-    if (seeds == NULL)
-        return false;
-    GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
-    for (guint i = 0; i < (*runs)->len; i++)
-        for (guint j = 0; j < seeds->len; j++) {
-            OneRun *run = run_new((*runs)->pdata[i]);
-            g_string_append_printf(run->folder, "%sseed-%s", run->folder->len ? "/" : "", (char *)seeds->pdata[j]);
-            g_ptr_array_add(run->settings, g_strconcat("run.seed=", seeds->pdata[j], NULL));
-            g_ptr_array_add(more, run);
-        }
-    g_ptr_array_unref(*runs);
-    *runs = more;
+    g_ptr_array_add(seeds, NULL);
+    multiply_runs(runs, "run.seed", (char *const *)seeds->pdata, true);
     return true;
 }
 
@@ -189,16 +179,20 @@ static char *find_dir(const ManyRuns *many, GError **error)
     return NULL;
 }
 
-/* The values of the options that --sweep and --seeds set for a run, as the configuration has them: 1e-3 and 0.001 are
- * the same. g_free. */
+/* The value of the option that a setting of a run sets, as the configuration has it: 1e-3 and 0.001 are the same.
+ * *name: the option's. g_free both. */
+static char *value_of(const Config *config, const char *setting, char **name)
+{
+    *name = g_strndup(setting, strcspn(setting, "="));
+    return options_plain_value(config_options(), config, options_find(config_options(), *name));
+}
+
+/* The values of the options that --sweep and --seeds set for a run. g_free. */
 static char *values_of(const Config *config, const OneRun *run)
 {
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < run->settings->len; i++) {
-        const char *setting = run->settings->pdata[i];
-        g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
-        const OptionRow *row = options_find(config_options(), name);
-        g_autofree char *value = row ? options_plain_value(config_options(), config, row) : g_strdup(setting);
+        g_autofree char *name = NULL, *value = value_of(config, run->settings->pdata[i], &name);
         g_string_append_printf(text, "%s%s=%s", i > 0 ? " " : "", name, value);
     }
     return g_string_free(text, false);
@@ -226,10 +220,7 @@ static bool is_same(const char *dir, const char *folder, const Config *config, c
                     *path = g_build_filename(dir, folder, "config.yaml", NULL);
     bool same = strcmp(names, own) == 0 && option_settings_read_yaml(saved, path, NULL);
     for (guint i = 0; same && i < run->settings->len; i++) {
-        const char *setting = run->settings->pdata[i];
-        g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
-        const OptionRow *row = options_find(config_options(), name);
-        g_autofree char *value = row ? options_plain_value(config_options(), config, row) : NULL;
+        g_autofree char *name = NULL, *value = value_of(config, run->settings->pdata[i], &name);
         same = g_strcmp0(option_settings_find(saved, name), value) == 0;
     }
     return same;

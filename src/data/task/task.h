@@ -147,6 +147,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error);
 /* ---- examples ---- */
 
 void task_example_clear(TaskExample *example);
+void task_example_free(void *example); /* of g_malloc, with its fields */
 /* Makes the example of a record. needs_target: true means that a record without target is an error. Free the fields
  * with task_example_clear. */
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error);

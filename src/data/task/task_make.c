@@ -217,6 +217,12 @@ void task_example_clear(TaskExample *example)
     g_clear_pointer(&example->starts, g_array_unref);
 }
 
+void task_example_free(void *example)
+{
+    task_example_clear(example);
+    g_free(example);
+}
+
 /* Sets the error that the record lacks the field with the right answer; returns false. */
 static bool fail_unknown_answer(const Task *task, const Record *record, GError **error)
 {

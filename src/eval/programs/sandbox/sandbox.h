@@ -62,11 +62,8 @@ typedef struct SandboxResult {
     double wall_s;
 } SandboxResult;
 
-/* Tries to make a sandbox. It is an error if this machine does not allow it; the message says what is missing and how
- * the user can get it. */
-bool sandbox_check(GError **error);
 /* Runs the program to its end; call sandbox_result_clear after success. An error (LOAM_ERROR_MACHINE) means that the
- * sandbox could not be made or that argv[0] cannot be executed, never that the program failed. Any number of threads
- * may call this at once. */
+ * sandbox could not be made, and how the user can get it, or that argv[0] cannot be executed, never that the program
+ * failed. Any number of threads may call this at once. */
 bool sandbox_run(SandboxResult *out, const SandboxJob *job, GError **error);
 void sandbox_result_clear(SandboxResult *result);
