@@ -61,3 +61,7 @@ Comm *comm_new(const CommBackend *backend, void *impl, int rank, int size, doubl
 bool comm_fail(Comm *comm, int lost, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /* Whether the group has failed. */
 bool comm_failed(Comm *comm);
+
+/* sum.c: out (n) = from[0] + from[1] + … + from[ranks - 1], added in this order: in f64 for f64, in f32 for every other
+ * dtype, and rounded once. All arrays have n elements of `dtype`; out may be one of the addends. */
+void sum_in_order(void *out, const void *const *from, int ranks, int64_t n, DType dtype);

@@ -1,7 +1,6 @@
-#include "comm/sum.h"
-
 #include "base/check.h"
 #include "base/float16.h"
+#include "comm/backend.h"
 
 enum { TILE = 2048 }; /* number of elements that are summed at a time, so that the sums stay in the L1 cache */
 

@@ -2,7 +2,6 @@
 #include "base/check.h"
 #include "comm/backend.h"
 #include "comm/monitor.h"
-#include "comm/sum.h"
 
 #include <string.h>
 

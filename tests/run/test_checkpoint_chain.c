@@ -5,7 +5,7 @@
 #include "data/data_test.h"
 #include "model/pipeline/pipeline.h"
 #include "run/checkpoint/checkpoint.h"
-#include "run/checkpoint/stored.h"
+#include "run/checkpoint/format.h"
 #include "run/tiny_model.h"
 
 #include <string.h>

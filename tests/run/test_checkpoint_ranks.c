@@ -1,7 +1,7 @@
 /* A checkpoint that several ranks wrote is loaded bit by bit by any other number of ranks, at any level of ZeRO. */
 #include "base/file.h"
 #include "data/data_test.h"
-#include "run/checkpoint/stored.h"
+#include "run/checkpoint/format.h"
 #include "run/tiny_model.h"
 
 #include "run/checkpoint/checkpoint.h"

@@ -1,5 +1,5 @@
 /* Megatron-LM's lines: to the character, and by the patterns with which people read them. */
-#include "train/services/megatron_log.h"
+#include "train/services/services.h"
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
-#include "train/services/stop_rules.h"
-
 #include "base/clock.h"
+#include "train/services/services.h"
 
 /* The clock of this test, in place of GLib's: microseconds since 1970. */
 static gint64 clock_us;

@@ -1,5 +1,5 @@
 /* Stragglers: the slowest rank is found beside those of its own stage, and warned of once. */
-#include "train/services/straggler.h"
+#include "train/services/services.h"
 
 #include <glib.h>
 

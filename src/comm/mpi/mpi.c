@@ -7,7 +7,6 @@
 #include "comm/backend.h"
 #include "comm/monitor.h"
 #include "comm/mpi/library.h"
-#include "comm/sum.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
-#include "run/checkpoint/stored.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
-#include "run/checkpoint/stored.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "run/checkpoint/stored.h"
+#include "run/checkpoint/format.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/task_scores.h"
-#include "train/services/megatron_log.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>

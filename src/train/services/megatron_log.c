@@ -1,4 +1,4 @@
-#include "train/services/megatron_log.h"
+#include "train/services/services.h"
 
 #include <inttypes.h>
 #include <math.h>

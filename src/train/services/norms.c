@@ -1,5 +1,3 @@
-#include "train/services/norms.h"
-
 #include "param/param_sums.h"
 #include "train/services/service.h"
 

@@ -1,5 +1,3 @@
-#include "train/services/pulse.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/monitor.h"

@@ -1,11 +1,11 @@
 /* records.h: the measurements of a run at one step, which every log of it writes in its own form. */
 #pragma once
 
+#include "comm/mesh.h"
 #include "device/gemm_peak.h"
+#include "model/model.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/metric_lines.h"
-#include "train/services/norms.h"
-#include "train/services/straggler.h"
 
 #include <jansson.h>
 
@@ -13,6 +13,57 @@
 typedef struct RunPoint {
     int64_t step, samples;
 } RunPoint;
+
+/* ---- norms.c: the norms of weights and gradients, of the whole model and of each of its layers (log.norms) ---- */
+
+typedef struct LayerNorms {
+    char name[32];          /* "encoder.3", "decoder.0"; "other" for the parameters outside the blocks */
+    double param, gradient; /* L2 norms of the weights, and of the gradients before clipping */
+    double zeros;           /* number of gradients that are 0 */
+} LayerNorms;
+
+typedef struct Norms {
+    LayerNorms model;
+    int n_layers; /* the blocks of the encoder, those of the decoder, and "other" */
+    LayerNorms *layers;
+} Norms;
+
+/* Measures the norms of the whole model after a step; the result is the same on every rank, however the model is
+ * divided among them. All ranks call it. loss_scale: the factor that the gradients are still multiplied by. norms_clear
+ * frees the result. */
+Norms norms_measure(Model *model, Comm *ranks, double loss_scale);
+void norms_clear(Norms *norms);
+
+/* ---- straggler.c: finds the rank that computes slower than the others, for which they wait in every step ---- */
+
+/* A warning names a rank if it reaches all four: */
+#define STRAGGLER_SLOW  1.2 /* its computing time per sample / that of the median rank of its stage */
+#define STRAGGLER_SHARE 0.1 /* share of a step's time that the other ranks lose by waiting for it */
+#define STRAGGLER_S     3.0 /* seconds for which STRAGGLER_SLOW and STRAGGLER_SHARE must have been reached */
+enum {
+    STRAGGLER_LINES = 3 /* consecutive log lines at which STRAGGLER_SLOW and STRAGGLER_SHARE must have been reached */
+};
+
+/* The times of a rank since the last log line. */
+typedef struct RankPace {
+    double computed, elapsed; /* seconds per sample: without waits for other ranks; with them */
+    double seconds;           /* seconds since the last log line */
+    int64_t stage;            /* its stage of the pipeline: ranks of a stage have the same blocks */
+} RankPace;
+
+typedef struct Straggler {
+    int rank;       /* the slowest rank at the last log line */
+    double factor;  /* the time that it computed, divided by that of the median rank of its stage; 1 means as fast */
+    int lines;      /* number of consecutive log lines at which this rank reached STRAGGLER_SLOW and STRAGGLER_SHARE */
+    double seconds; /* seconds that these lines cover, by the clock of rank 0 */
+    bool warned;    /* a warning about this rank was given at one of these lines */
+    bool new;       /* the warning is to be given now */
+} Straggler;
+
+/* Updates *straggler at a log line, from the times of all n ranks since the last one. */
+void straggler_find(Straggler *straggler, const RankPace *ranks, int n);
+
+/* ---- records ---- */
 
 /* Means over the steps since the last record. */
 typedef struct TrainRecord {

@@ -5,9 +5,7 @@
 
 #include "train/every.h"
 #include "train/services/mlflow.h"
-#include "train/services/pulse.h"
 #include "train/services/records.h"
-#include "train/services/stop_rules.h"
 
 typedef struct Trainer Trainer;
 typedef struct StepRecord StepRecord;
@@ -66,6 +64,60 @@ void services_event(const Trainer *t, const char *what);
 void services_failure(const Trainer *t, const GError *problem);
 /* The event that this process starts or goes on with the run. start: its plan and a description of the machine. */
 void services_start_event(const Trainer *t, const char *what, json_t *start);
+
+/* ---- pulse.c: a thread of each rank that writes the rank's heartbeat (run/heartbeat.h) about once per second; less
+ * often with more than 64 ranks, so that all together write at most 64 times per second ---- */
+
+typedef struct Pulse Pulse;
+
+/* Starts the thread, for this rank of `ranks`, in the run directory `dir`, which has a folder ranks. Rank 0 is first:
+ * if the previous process of this run was killed, it logs where that process was, and it removes the old heartbeats.
+ * The service ends the thread, after it has written how the run ended on this rank. */
+Pulse *pulse_open(const char *dir, Comm *ranks);
+/* Records what this rank does from now on. microbatch 0 means none. phase: a string literal, such as "update". pulse
+ * NULL is ignored. */
+void pulse_at(Pulse *pulse, int64_t step, int64_t microbatch, const char *phase);
+
+/* ---- stop_rules.c: the options that stop a process of a run before the run ends: train.stop_after, stop_date,
+ * stop_file and exit_every ---- */
+
+typedef enum StopRule { STOP_NONE, STOP_AFTER, STOP_DATE, STOP_FILE, STOP_EXIT_EVERY } StopRule;
+
+typedef struct StopRules {
+    Every exit_every;
+    double end;  /* clock_seconds() at which train.stop_after has passed; INFINITY means never */
+    double date; /* train.stop_date in seconds since 1970; INFINITY means never */
+    const char *file;
+    double longest_step, longest_save; /* seconds, so far */
+    double last_look;
+} StopRules;
+
+/* started: clock_seconds() at the start of the command. The configuration has been checked, and must outlive the rules.
+ */
+StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
+/* Called by rank 0 after each step: the rule that stops the process now, or STOP_NONE. STOP_AFTER and STOP_DATE hold as
+ * soon as the longest step and 1.2 times the longest save so far would not end in time. STOP_DATE reads the system's
+ * clock at each call, so it follows a clock that was set and a machine that slept. */
+StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
+/* The rule for a message, "by train.stop_after=19h50m", or "on request" for STOP_NONE. g_free. */
+char *stop_rule_describe(const Config *config, StopRule rule);
+
+/* ---- megatron_log.c: lines as Megatron-LM prints them, of the branch that trained BigScience's models: fields, order,
+ * widths and digits. Losses are in nats. ---- */
+
+/* " iteration  10/ 60 | consumed samples: … | …", which begins with the time and ends with samples and FLOP per second.
+ * Fields whose value is unknown are left out. g_free. */
+char *megatron_train_line(const TrainRecord *record);
+/* exp(loss), at most exp(20), as Megatron-LM has it. */
+double megatron_perplexity(double loss);
+/* " time (ms) | batch-generator: 0.12 | forward-backward: 480.11 | optimizer: 20.02": its line of timers, means per
+ * step. g_free. */
+char *megatron_timers_line(const TrainRecord *record);
+/* " validation loss at iteration 10 | lm loss value: 2.901234E+00 | lm loss PPL: 1.819679E+01 | ". The name of a set
+ * that has one comes after "loss at iteration 10 on". g_free. */
+char *megatron_valid_line(const ValidRecord *record);
+
+/* ---- other services ---- */
 
 /* jsonl.c: metrics.jsonl, a line per record. Opens DIR/metrics.jsonl for a run that continues after `step`. Removes
  * lines of later steps and an incomplete last line, so that every step is logged once. */

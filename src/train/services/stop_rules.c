@@ -1,5 +1,3 @@
-#include "train/services/stop_rules.h"
-
 #include "base/clock.h"
 #include "train/services/service.h"
 

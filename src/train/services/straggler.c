@@ -1,5 +1,3 @@
-#include "train/services/straggler.h"
-
 #include "base/log.h"
 #include "run/heartbeat.h"
 #include "train/services/service.h"

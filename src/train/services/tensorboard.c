@@ -1,7 +1,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "format/events.h"
-#include "train/services/megatron_log.h"
 #include "train/services/service.h"
 
 #include <math.h>
