@@ -177,15 +177,9 @@ typedef struct RankThreads {
 } RankThreads;
 
 /* Rank 0 warns of the first host whose ranks have more compute threads than cores. */
-static void compare_threads(Comm *ranks, const Device *dev)
+static void compare_threads(const RankThreads *all, int size)
 {
-    const int size = comm_size(ranks);
-    RankThreads own = { .threads = *dev->gpu.name ? 0 : dev->threads };
-    g_autofree RankThreads *all = g_new0(RankThreads, size);
-    machine_boot_id(own.boot);
-    (void)sched_getaffinity(0, sizeof own.cores, &own.cores);
-    comm_share(ranks, all, &own, sizeof own);
-    for (int r = 0, warned = comm_rank(ranks) > 0; r < size && !warned; r++) {
+    for (int r = 0, warned = 0; r < size && !warned; r++) {
         int n = 0, threads = 0;
         cpu_set_t cores;
         CPU_ZERO(&cores);
@@ -197,6 +191,28 @@ static void compare_threads(Comm *ranks, const Device *dev)
             }
         warned = warn_of_threads(threads, n, CPU_COUNT(&cores));
     }
+}
+
+/* Either all ranks have opened a GPU, or none has. */
+static bool compare_devices(Comm *ranks, const Device *dev, GError **error)
+{
+    const int size = comm_size(ranks);
+    RankThreads own = { .threads = *dev->gpu.name ? 0 : dev->threads };
+    g_autofree RankThreads *all = g_new0(RankThreads, size);
+    machine_boot_id(own.boot);
+    (void)sched_getaffinity(0, sizeof own.cores, &own.cores);
+    comm_share(ranks, all, &own, sizeof own);
+    if (!comm_check(ranks, error))
+        return false;
+    for (int r = 1; r < size; r++)
+        if ((all[r].threads == 0) != (all[0].threads == 0))
+            return fail_machine(error,
+                                "rank %d computes on the CPU and rank %d on a GPU: all ranks must do the same; "
+                                "train.device=cuda says why one has no GPU, train.device=cpu needs none",
+                                all[0].threads == 0 ? r : 0, all[0].threads == 0 ? 0 : r);
+    if (comm_rank(ranks) == 0)
+        compare_threads(all, size);
+    return true;
 }
 
 /* The GPU that a rank is going to open, or has opened. */
@@ -267,24 +283,6 @@ static bool check_own_gpus(Comm *ranks, const char *name, const char *chosen, GE
     return true;
 }
 
-/* Either all ranks have opened a GPU, or none has. */
-static bool check_devices(Comm *ranks, const Device *dev, GError **error)
-{
-    const int size = comm_size(ranks);
-    const bool own = *dev->gpu.name;
-    g_autofree bool *all = g_new0(bool, size);
-    comm_share(ranks, all, &own, sizeof own);
-    if (!comm_check(ranks, error))
-        return false;
-    for (int r = 1; r < size; r++)
-        if (all[r] != all[0])
-            return fail_machine(error,
-                                "rank %d computes on the CPU and rank %d on a GPU: all ranks must do the same; "
-                                "train.device=cuda says why one has no GPU, train.device=cpu needs none",
-                                all[0] ? r : 0, all[0] ? 0 : r);
-    return true;
-}
-
 Device *compute_device_open_rank(const char *name, int threads, Precision precision, Comm *ranks, GError **error)
 {
     if (comm_size(ranks) == 1)
@@ -293,10 +291,8 @@ Device *compute_device_open_rank(const char *name, int threads, Precision precis
     if (!check_own_gpus(ranks, name, chosen, error))
         return NULL;
     Device *dev = open_device(chosen, threads, precision, error);
-    if (!comm_agree(ranks, dev != NULL, error) || !check_devices(ranks, dev, error))
+    if (!comm_agree(ranks, dev != NULL, error) || !compare_devices(ranks, dev, error))
         g_clear_pointer(&dev, device_close);
-    else
-        compare_threads(ranks, dev);
     return dev;
 }
 

@@ -44,39 +44,20 @@ static int64_t epoch_of(double epochs)
     return MAX((int64_t)ceil(epochs - 1e-9), 1);
 }
 
-/* Appends a field with the number in the format of Python's "{:g}". */
-static void put_field(GString *line, const char *name, double value, int places)
-{
-    g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded_places(value, places));
-}
+typedef struct FairseqField {
+    const char *name;
+    double value;
+    int places;
+} FairseqField;
 
-char *fairseq_line(const FairseqLine *of)
+/* Appends n fields with numbers in the format of Python's "{:g}"; those that are not finite are left out. prefix: of
+ * their names. */
+static void put_fields(GString *line, const char *prefix, const FairseqField *fields, size_t n)
 {
-    GString *line = g_string_new(NULL);
-    g_autofree char *update = text_number(rounded_places(of->update, 3));
-    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", epoch_of(of->update), update,
-                           strpbrk(update, ".e") ? "" : ".0");
-    put_field(line, "loss", of->loss, 3);
-    put_field(line, "nll_loss", of->nll, 3);
-    put_field(line, "total", of->total, EXACT);
-    put_field(line, "n_correct", of->n_correct, EXACT);
-    put_field(line, "ppl", exp2(of->nll), 2);
-    put_field(line, "accuracy", of->accuracy, 3);
-    put_field(line, "wps", of->wps, 1);
-    put_field(line, "ups", of->ups, 2);
-    put_field(line, "wpb", of->wpb, 1);
-    put_field(line, "bsz", of->bsz, 1);
-    put_field(line, "num_updates", (double)of->num_updates, EXACT);
-    put_field(line, "lr", of->lr, EXACT);
-    put_field(line, "gnorm", of->gnorm, 3);
-    if (of->clip >= 0)
-        put_field(line, "clip", of->clip, 1);
-    if (of->loss_scale > 0)
-        put_field(line, "loss_scale", of->loss_scale, 4);
-    put_field(line, "train_wall", of->train_wall, 0);
-    put_field(line, "wall", of->wall, 0);
-    g_string_append_c(line, '}');
-    return g_string_free(line, false);
+    for (const FairseqField *field = fields; field < fields + n; field++)
+        if (isfinite(field->value))
+            g_string_append_printf(line, ", \"%s%s\": \"%g\"", prefix, field->name,
+                                   rounded_places(field->value, field->places));
 }
 
 /* "valid" for the first held-out set, "valid1" for the second. g_free. */
@@ -90,27 +71,19 @@ char *fairseq_valid_line(const ValidRecord *record)
     const LossSums *sums = record->sums;
     const HeadSums *head = &sums->head[loss_sums_main(sums)];
     const double batches = (double)MAX(record->batches, 1), nll = head->nll / head->weight / M_LN2;
-    const struct {
-        const char *name;
-        double value;
-        int places;
-    } fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
-                   { "nll_loss", nll, 3 },
-                   { "ppl", exp2(nll), 2 },
-                   { "accuracy", 100 * record_accuracy(sums), 3 },
-                   { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
-                   { "wpb", head->weight / batches, 1 },
-                   { "bsz", (double)record->samples / batches, 1 },
-                   { "num_updates", (double)record->updates, EXACT },
-                   { "best_loss", record->best / M_LN2, 3 } };
+    const FairseqField fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
+                                    { "nll_loss", nll, 3 },
+                                    { "ppl", exp2(nll), 2 },
+                                    { "accuracy", 100 * record_accuracy(sums), 3 },
+                                    { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
+                                    { "wpb", head->weight / batches, 1 },
+                                    { "bsz", (double)record->samples / batches, 1 },
+                                    { "num_updates", (double)record->updates, EXACT },
+                                    { "best_loss", record->best / M_LN2, 3 } };
     GString *line = g_string_new(NULL);
-    g_autofree char *set = subset(record);
+    g_autofree char *set = subset(record), *prefix = g_strconcat(set, "_", NULL);
     g_string_append_printf(line, "{\"epoch\": %" PRId64, epoch_of(record->epochs));
-    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-        g_autofree char *name = g_strdup_printf("%s_%s", set, fields[i].name);
-        if (isfinite(fields[i].value))
-            put_field(line, name, fields[i].value, fields[i].places);
-    }
+    put_fields(line, prefix, fields, G_N_ELEMENTS(fields));
     g_string_append_c(line, '}');
     return g_string_free(line, false);
 }
@@ -184,28 +157,33 @@ void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
         return;
     const HeadId main = loss_sums_main(&state->window);
     const HeadSums *head = &state->window.head[main];
-    double n = (double)of->updates, all = (double)state->window_steps;
-    const FairseqLine line = { .update = record->epochs,
-                               .loss = head->loss / head->weight / M_LN2,
-                               .nll = head->nll / head->weight / M_LN2,
-                               .total = head->weight / all,
-                               .n_correct = head->correct / all,
-                               .accuracy = 100 * loss_sums_accuracy(&state->window, main),
-                               .wps = (double)log->tokens / record->elapsed_s,
-                               .ups = (double)log->updates / record->elapsed_s,
-                               .wpb = (double)of->tokens / n,
-                               .bsz = (double)of->samples / n,
-                               .num_updates = state->updates,
-                               .lr = record->lr,
-                               .gnorm = of->norms / n,
-                               .clip = record->clips ? 100 * (double)of->clipped / n : -1,
-                               .loss_scale = record->loss_scale,
-                               .train_wall = record->elapsed_s - record->waited_s,
-                               .wall = clock_seconds() - log->opened };
-    g_autofree char *text = fairseq_line(&line);
-    write_text(log, text);
+    const double n = (double)of->updates, all = (double)state->window_steps, nll = head->nll / head->weight / M_LN2;
+    const FairseqField fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 }, /* bits per target token */
+                                    { "nll_loss", nll, 3 },
+                                    { "total", head->weight / all, EXACT },
+                                    { "n_correct", head->correct / all, EXACT },
+                                    { "ppl", exp2(nll), 2 },
+                                    { "accuracy", 100 * loss_sums_accuracy(&state->window, main), 3 },
+                                    { "wps", (double)log->tokens / record->elapsed_s, 1 },
+                                    { "ups", (double)log->updates / record->elapsed_s, 2 },
+                                    { "wpb", (double)of->tokens / n, 1 },
+                                    { "bsz", (double)of->samples / n, 1 },
+                                    { "num_updates", (double)state->updates, EXACT },
+                                    { "lr", record->lr, EXACT },
+                                    { "gnorm", of->norms / n, 3 },
+                                    { "clip", record->clips ? 100 * (double)of->clipped / n : (double)NAN, 1 },
+                                    { "loss_scale", record->loss_scale > 0 ? record->loss_scale : (double)NAN, 4 },
+                                    { "train_wall", record->elapsed_s - record->waited_s, 0 },
+                                    { "wall", clock_seconds() - log->opened, 0 } };
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_autofree char *update = text_number(rounded_places(record->epochs, 3));
+    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", epoch_of(record->epochs), update,
+                           strpbrk(update, ".e") ? "" : ".0");
+    put_fields(line, "", fields, G_N_ELEMENTS(fields));
+    g_string_append_c(line, '}');
+    write_text(log, line->str);
     if (log->printed)
-        print_object("train_inner", text);
+        print_object("train_inner", line->str);
     if (record->begins)
         log->updates = log->tokens = 0;
 }

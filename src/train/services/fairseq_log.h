@@ -5,26 +5,6 @@
 #include "run/checkpoint/checkpoint.h"
 #include "train/services/records.h"
 
-/* The numbers of one line, not rounded. */
-typedef struct FairseqLine {
-    double update;    /* epochs so far, a fraction; the field "epoch" of the line is its integer part + 1 */
-    double loss, nll; /* bits per target token */
-    double total,
-        n_correct; /* means per update: number of target tokens; number of target tokens that have the largest logit */
-    double accuracy; /* percentage of the targets */
-    double wps, ups; /* tokens per second, updates per second */
-    double wpb, bsz; /* tokens per update, samples per update */
-    int64_t num_updates;
-    double lr, gnorm;  /* gnorm: mean norm of the gradients before clipping */
-    double clip;       /* percentage of updates with clipped gradients; < 0 means that clipping is off */
-    double loss_scale; /* 0 means none: the field is omitted */
-    double train_wall; /* seconds of the steps since the last line, without the wait for data */
-    double wall;       /* seconds since fairseq_log_open */
-} FairseqLine;
-/* The line {"epoch": 1, "update": 0.003, "loss": "15.686", …}, with fields ordered, rounded and formatted as fairseq
- * does. g_free. */
-char *fairseq_line(const FairseqLine *line);
-
 typedef struct FairseqLog FairseqLog;
 /* Opens DIR/train_inner.jsonl, unless dir is NULL. Lines with num_updates above `updates` are removed, since a resumed
  * run writes them again. printed: lines are also printed, as "2026-01-31 07:30:00 | INFO | train_inner | {…}". */
@@ -32,7 +12,8 @@ FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GEr
 void fairseq_log_close(FairseqLog *log);
 /* To be called after each update of this process, which read this number of tokens. */
 void fairseq_log_step(FairseqLog *log, int64_t tokens);
-/* Writes a line and, if record->begins, begins a new window; nothing if the record or this process has no update. */
+/* Writes a line {"epoch": 1, "update": 0.003, "loss": "15.686", …}, with fields ordered, rounded and formatted as
+ * fairseq does, and, if record->begins, begins a new window; nothing if the record or this process has no update. */
 void fairseq_log_line(FairseqLog *log, const TrainRecord *record);
 /* The object {"epoch": 1, "valid_loss": "9.081", …} that fairseq prints after an evaluation. The first held-out set is
  * "valid" there, the next "valid1". g_free. */

@@ -22,6 +22,7 @@ struct Mlflow {
     char *experiment_id, *name;
     char id[ID_CHARS + 1];
     int64_t started; /* milliseconds since 1970 */
+    Sink sink;
 };
 
 static int64_t now_ms(void)
@@ -338,6 +339,7 @@ static void free_store(Mlflow *mlflow)
 Mlflow *mlflow_open(const char *root, const char *experiment, const char *dir, int64_t step, GError **error)
 {
     Mlflow *mlflow = g_new0(Mlflow, 1);
+    mlflow->sink.name = "log.mlflow";
     g_autofree char *base = g_path_get_basename(dir);
     mlflow->name = g_utf8_make_valid(base, -1);
     if (open_run(mlflow, root, experiment, dir, step, error))
@@ -358,20 +360,6 @@ void mlflow_close(Mlflow *mlflow, MlflowStatus status)
 
 static const char *const kept_folders[] = { "metrics", "params" };
 
-bool mlflow_keep(const char *dir, const char *to, GError **error)
-{
-    Entry entry;
-    bool good = true;
-    if (entry_read(&entry, dir) && is_entry(entry.folder, entry.id))
-        for (size_t i = 0; good && i < G_N_ELEMENTS(kept_folders); i++) {
-            g_autofree char *from = g_build_filename(entry.folder, kept_folders[i], NULL),
-                            *copy = g_build_filename(to, kept_folders[i], NULL);
-            good = io_copy_tree(from, copy, error);
-        }
-    entry_clear(&entry);
-    return good;
-}
-
 /* Removes the files of a folder and of the folders in it that `kept` has not. */
 static bool remove_others(const char *folder, const char *kept, int depth, GError **error)
 {
@@ -388,36 +376,43 @@ static bool remove_others(const char *folder, const char *kept, int depth, GErro
     return good;
 }
 
-bool mlflow_put_back(const char *dir, const char *from, GError **error)
+/* Copies the kept folders of the run in DIR to `copy` or, with `back`, back from there. */
+static bool copy_kept(const char *dir, const char *copy, bool back, GError **error)
 {
     Entry entry;
     bool good = true;
     if (entry_read(&entry, dir) && is_entry(entry.folder, entry.id))
         for (size_t i = 0; good && i < G_N_ELEMENTS(kept_folders); i++) {
             g_autofree char *folder = g_build_filename(entry.folder, kept_folders[i], NULL),
-                            *kept = g_build_filename(from, kept_folders[i], NULL);
-            good = io_copy_tree(kept, folder, error) && remove_others(folder, kept, 0, error);
+                            *kept = g_build_filename(copy, kept_folders[i], NULL);
+            good = back ? io_copy_tree(kept, folder, error) && remove_others(folder, kept, 0, error)
+                        : io_copy_tree(folder, kept, error);
         }
     entry_clear(&entry);
     return good;
 }
 
+bool mlflow_keep(const char *dir, const char *to, GError **error)
+{
+    return copy_kept(dir, to, false, error);
+}
+
+bool mlflow_put_back(const char *dir, const char *from, GError **error)
+{
+    return copy_kept(dir, from, true, error);
+}
+
 /* ---- the service ---- */
 
-typedef struct Store {
-    Mlflow *mlflow;
-    Sink sink;
-} Store;
-
 /* Writes the options of the run as parameters. */
-static void write_options(Store *store, const Config *config)
+static void write_options(Mlflow *mlflow, const Config *config)
 {
     const OptionRow *row;
-    for (int i = 0; !store->sink.failing && (row = options_at(config_options(), i)); i++) {
+    for (int i = 0; !mlflow->sink.failing && (row = options_at(config_options(), i)); i++) {
         GError *problem = NULL;
         g_autofree char *value = options_plain_value(config_options(), config, row);
-        mlflow_param(store->mlflow, row->name, value, &problem);
-        sink_note(&store->sink, problem);
+        mlflow_param(mlflow, row->name, value, &problem);
+        sink_note(&mlflow->sink, problem);
     }
 }
 
@@ -435,15 +430,13 @@ static void *mlflow_service_open(const Trainer *t, GError **error)
         log_warning("log.mlflow: %s; the run goes on, and writes nothing there until its next start", problem->message);
         return NULL;
     }
-    Store *store = g_new(Store, 1);
-    *store = (Store){ mlflow, { "log.mlflow", false } };
-    write_options(store, &t->config);
-    return store;
+    write_options(mlflow, &t->config);
+    return mlflow;
 }
 
 static void mlflow_service_told(void *own, const LogRecord *record)
 {
-    Store *store = own;
+    Mlflow *mlflow = own;
     GError *problem = NULL;
     Fields fields = fields_of(record);
     for (guint i = 0; !problem && i < fields.list->len; i++) {
@@ -451,21 +444,19 @@ static void mlflow_service_told(void *own, const LogRecord *record)
         if (field->group == NULL || !isfinite(field->value))
             continue;
         g_autofree char *name = g_strdup_printf("%s/%s", field->group, field->name);
-        mlflow_metric(store->mlflow, name, record->step, field->value, &problem);
+        mlflow_metric(mlflow, name, record->step, field->value, &problem);
     }
     if (fields.list->len > 0)
-        sink_note(&store->sink, problem);
+        sink_note(&mlflow->sink, problem);
     fields_clear(&fields);
 }
 
 static void mlflow_service_close(void *own, const Trainer *t, const GError *problem)
 {
     (void)t;
-    Store *store = own;
-    mlflow_close(store->mlflow, problem == NULL                                            ? MLFLOW_FINISHED
-                                : g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED) ? MLFLOW_KILLED
-                                                                                           : MLFLOW_FAILED);
-    g_free(store);
+    mlflow_close(own, problem == NULL                                            ? MLFLOW_FINISHED
+                      : g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED) ? MLFLOW_KILLED
+                                                                                 : MLFLOW_FAILED);
 }
 
 const Service mlflow_service = {
