@@ -87,5 +87,6 @@ void end_early(Trainer *t, GError **problem)
     if (mesh_lost(&t->mesh) >= 0)
         name_lost(t, *problem);
     log_file_only("%s", (*problem)->message); /* main prints it to standard error */
-    services_failure(t, *problem);
+    const bool failed = !g_error_matches(*problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
+    services_tell(t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { (*problem)->message, .failed = failed } });
 }

@@ -274,7 +274,7 @@ static void note_start(Trainer *t)
         (json_int_t)model_config_params(&t->config.model), "steps", (json_int_t)t->length.steps, "sample_flops",
         trainer_sample_flops(t), "memory", (double)memory->device * MAX(memory->ranks, 1) + (double)memory->host,
         "machine_memory", machine_memory());
-    services_start_event(t, what, start);
+    services_tell(t, &(LogRecord){ METRIC_EVENT, step, .event = { .what = what, .start = start } });
     for (guint i = 0; i < t->changes->len; i++)
         services_event(t, t->changes->pdata[i]);
 }

@@ -177,6 +177,8 @@ bool config_resolve(Config *config, Tokenizer **tok, GError **error);
 /* As config_load, but PATH may also be a run directory or the config.yaml in it. run.dir is then that directory and
  * tokenizer.path the copy in it, unless overrides set them. */
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+/* Whether the overrides have one of this option. */
+bool config_is_given(char **overrides, int n, const char *name);
 void config_clear(Config *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Config, config_clear)
 /* Checks rules that involve several options. */

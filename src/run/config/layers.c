@@ -32,35 +32,38 @@ static void add_former_plan(const GPtrArray *saved, GPtrArray *layers)
         option_settings_add(layers, "data.plan", plan_names[PLAN_WHOLE], "a run of an earlier version");
 }
 
-/* Appends the settings of DIR/config.yaml whose names satisfy `wanted`. */
-static bool add_from_run(const char *dir, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
+/* Options that a run takes from another one's config.yaml: those of its data, or its vocabulary. */
+static const char *const of_the_data[] = { "data.objective", "data.input_length", NULL };
+static const char *const of_the_vocab[] = { "model.vocab", NULL };
+/* Options that a resumed run takes from its own config.yaml unless they are given again, beside recipe_options; and
+ * with train.init. */
+static const char *const of_a_run[] = { "recipe.", "model.labels", "data.plan", NULL };
+static const char *const of_a_start[] = { "recipe.", "model.", "lora.", "tokenizer.path", "data.plan", NULL };
+
+/* Whether a list has the option, or its group: "model."; "recipe." means all recipe_options. */
+static bool is_wanted(const char *const *list, const char *name)
+{
+    bool wanted = false;
+    for (; *list && !wanted; list++)
+        wanted = strcmp(*list, "recipe.") == 0  ? g_strv_contains(recipe_options, name)
+                 : g_str_has_suffix(*list, ".") ? g_str_has_prefix(name, *list)
+                                                : strcmp(name, *list) == 0;
+    return wanted;
+}
+
+/* Appends the settings of DIR/config.yaml that `wanted` lists. */
+static bool add_from_run(const char *dir, const char *const *wanted, GPtrArray *layers, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
     g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
     for (guint i = 0; saved && i < saved->len; i++) {
         const OptionSetting *setting = saved->pdata[i];
-        if (setting->value && wanted(setting->name))
+        if (setting->value && is_wanted(wanted, setting->name))
             option_settings_add(layers, setting->name, setting->value, setting->origin);
     }
-    if (saved && wanted("data.plan"))
+    if (saved && is_wanted(wanted, "data.plan"))
         add_former_plan(saved, layers);
     return saved != NULL;
-}
-
-static bool in_recipe(const char *name)
-{
-    return g_strv_contains(recipe_options, name);
-}
-
-static bool of_a_start(const char *name)
-{
-    return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
-           strcmp(name, "tokenizer.path") == 0 || strcmp(name, "data.plan") == 0;
-}
-
-static bool of_the_data(const char *name)
-{
-    return strcmp(name, "data.objective") == 0 || strcmp(name, "data.input_length") == 0;
 }
 
 /* model.* options that are not copied from the model of train.init: the preset's name, and one that follows from
@@ -216,17 +219,6 @@ static void add_language_head(const GPtrArray *given, const ModelConfig *start, 
     }
 }
 
-/* Options that a resumed run takes from its own config.yaml unless they are given again. */
-static bool of_a_run(const char *name)
-{
-    return in_recipe(name) || strcmp(name, "model.labels") == 0 || strcmp(name, "data.plan") == 0;
-}
-
-static bool is_vocab(const char *name)
-{
-    return strcmp(name, "model.vocab") == 0;
-}
-
 /* Appends model.vocab of the run in DIR, as its newest checkpoint records it or, without a record, its config.yaml. */
 static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
 {
@@ -234,7 +226,7 @@ static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
     const char *vocab = json_string_value(json_object_get(record.options, "model.vocab"));
     if (vocab)
         option_settings_add(layers, "model.vocab", vocab, dir);
-    const bool good = vocab || !run_has_config(dir) || add_from_run(dir, is_vocab, layers, error);
+    const bool good = vocab || !run_has_config(dir) || add_from_run(dir, of_the_vocab, layers, error);
     config_record_clear(&record);
     return good;
 }

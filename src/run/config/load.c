@@ -96,21 +96,25 @@ static bool resolve_labels(Config *config, GError **error)
     return true;
 }
 
+bool config_is_given(char **overrides, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (g_str_has_prefix(overrides[i], name) && overrides[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
 void config_fit_task(Config *config, char **overrides, int n_overrides)
 {
-    bool on_text = false;
-    for (int i = 0; i < n_overrides; i++)
-        on_text |= g_str_has_prefix(overrides[i], "data.objective=") && !data_objective_row(&config->data)->pairs;
+    const bool on_text =
+        config_is_given(overrides, n_overrides, "data.objective") && !data_objective_row(&config->data)->pairs;
     if (!task_is_set(&config->task) || config->data.target_length > 0 || config->task.classifies || on_text)
         return;
     g_autoptr(GPtrArray) of_task = option_settings_new();
     recipe_add_task(&config->task, &config->model, of_task);
     int64_t input = g_ascii_strtoll(option_settings_find(of_task, "data.input_length"), NULL, 10);
     config->data.target_length = g_ascii_strtoll(option_settings_find(of_task, "data.target_length"), NULL, 10);
-    bool given = false;
-    for (int i = 0; i < n_overrides; i++)
-        given |= g_str_has_prefix(overrides[i], "data.input_length=");
-    if (!given)
+    if (!config_is_given(overrides, n_overrides, "data.input_length"))
         config->data.input_length =
             model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
     config_share_length(config);

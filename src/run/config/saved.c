@@ -38,14 +38,6 @@ static void clear_resolved(Config *copy)
         g_free(paths[i]);
 }
 
-static bool is_given(char **overrides, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (g_str_has_prefix(overrides[i], name) && overrides[i][strlen(name)] == '=')
-            return true;
-    return false;
-}
-
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     g_autofree char *dir = run_of(path);
@@ -58,7 +50,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
     g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL);
     g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(settings, g_strconcat("run.dir=", dir, NULL));
-    if (own && !is_given(overrides, n_overrides, "tokenizer.path"))
+    if (own && !config_is_given(overrides, n_overrides, "tokenizer.path"))
         g_ptr_array_add(settings, g_strconcat("tokenizer.path=", own, NULL));
     for (int i = 0; i < n_overrides; i++)
         g_ptr_array_add(settings, g_strdup(overrides[i]));

@@ -43,9 +43,8 @@ struct Service {
 void *service_own(const Trainer *t, const Service *service);
 /* Where this process goes on, after which logs of earlier processes are cut back; -1 means from the start. */
 RunPoint service_resumed(const Trainer *t);
-/* Calls measure, told or keep of all services. */
+/* Calls measure or keep of all services. */
 void services_measure(const Trainer *t, TrainRecord *record);
-void services_tell(const Trainer *t, const LogRecord *record);
 void services_keep(const Trainer *t, int64_t *steps, int *n);
 
 extern const Service saving_service, scores_service;

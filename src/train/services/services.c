@@ -201,15 +201,3 @@ void services_event(const Trainer *t, const char *what)
 {
     services_tell(t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { .what = what } });
 }
-
-void services_failure(const Trainer *t, const GError *problem)
-{
-    const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
-    services_tell(
-        t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { .what = problem->message, .failed = !stopped } });
-}
-
-void services_start_event(const Trainer *t, const char *what, json_t *start)
-{
-    services_tell(t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { .what = what, .start = start } });
-}

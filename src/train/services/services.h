@@ -57,13 +57,10 @@ Verdict services_after_step(Trainer *t, GError **error);
 /* After the last step of the run. */
 Verdict services_at_end(Trainer *t, GError **error);
 
+/* Tells all services something that happened (Service.told). */
+void services_tell(const Trainer *t, const LogRecord *record);
 /* An event of the run, for its logs. */
 void services_event(const Trainer *t, const char *what);
-
-/* The error that ends the process, or the request to stop. */
-void services_failure(const Trainer *t, const GError *problem);
-/* The event that this process starts or goes on with the run. start: its plan and a description of the machine. */
-void services_start_event(const Trainer *t, const char *what, json_t *start);
 
 /* ---- pulse.c: a thread of each rank that writes the rank's heartbeat (run/heartbeat.h) about once per second; less
  * often with more than 64 ranks, so that all together write at most 64 times per second ---- */
