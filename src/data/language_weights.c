@@ -61,7 +61,8 @@ static char *dataset_path(const char *path, const char *language, bool valid)
 
 char *language_weights_list(const char *path, bool valid, GError **error)
 {
-    json_t *root = read_weights(path, error), *weight;
+    json_auto_t *root = read_weights(path, error);
+    json_t *weight;
     const char *language;
     if (!root)
         return NULL;
@@ -77,7 +78,6 @@ char *language_weights_list(const char *path, bool valid, GError **error)
         else if (!valid)
             g_string_append_printf(list, "%s%s%s%s", comma, dataset, several ? ":" : "", several ? number : "");
     }
-    json_decref(root);
     if (list->len > 0)
         return g_string_free(list, false);
     g_string_free(list, true);

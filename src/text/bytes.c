@@ -30,12 +30,10 @@ static GArray *list_added(const Bytes *model)
 static void *open_bytes(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     (void)path;
-    json_t *root = tokenizer_json_parse_settings(data, bytes, error);
+    json_auto_t *root = tokenizer_json_parse_settings(data, bytes, error);
     if (root == NULL)
         return NULL;
-    bool ours = g_strcmp0(json_string_value(json_object_get(root, "tokenizer_class")), "ByT5Tokenizer") == 0;
-    json_decref(root);
-    if (!ours) {
+    if (strcmp(tokenizer_json_text(root, "tokenizer_class"), "ByT5Tokenizer") != 0) {
         fail_user(error, "its tokenizer_class is not ByT5Tokenizer, and no file of another tokenizer lies beside it");
         return NULL;
     }

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_FILE ((size_t)256 << 20) /* bytes */
-#define MAX_ID   (1 << 21)           /* exclusive; the largest vocabularies have 260,000 pieces */
+#define MAX_ID (1 << 21) /* exclusive; the largest vocabularies have 260,000 pieces */
 
 void tokenizer_json_close(TokenizerJson *json)
 {
@@ -88,7 +87,7 @@ bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GE
     size_t bytes;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
-    g_autofree char *data = io_read_regular(path, MAX_FILE, &bytes, error);
+    g_autofree char *data = io_read_regular(path, TOKENIZER_MAX_FILE, &bytes, error);
     *root = data ? tokenizer_json_parse_settings(data, bytes, error) : NULL;
     return *root || (data && fail_context(error, "%s", path));
 }

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#define TOKENIZER_MAX_FILE                                                                                             \
+    ((size_t)256 << 20) /* largest number of bytes of a tokenizer's file; a model of 250,000 pieces has about 5 MB */
 #define TOKENIZER_JSON_CHARS                                                                                           \
     "BPE of characters" /* TokenizerJson.type of a BPE whose pre_tokenizer is not ByteLevel                            \
                          */

@@ -11,9 +11,6 @@
 #define TOKENIZER_HASH   "corpus_hash" /* key of tokenizer_config.json: {"file", "hash"} (tokenizer_record_hash) */
 #define TOKENIZER_BLANKS "blanks"      /* key of tokenizer_config.json: the value of tokenizer_set_blanks */
 
-#define TOKENIZER_MAX_FILE                                                                                             \
-    ((size_t)256 << 20) /* largest number of bytes of a tokenizer's file; a model of 250,000 pieces has about 5 MB */
-
 struct Tokenizer {
     const TokenizerKind *kind;
     void *model;

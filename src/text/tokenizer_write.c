@@ -82,8 +82,8 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     g_autoptr(GArray) listed = tokens_to_list(tok);
     if (tok->kind == &kind_bytes || (tok->settings == NULL && listed->len == 0 && !tok->separates_blanks))
         return true;
-    json_t *root = tok->settings ? json_copy(tok->settings) : json_object(),
-           *tokens = tokenizer_settings_decoder(listed);
+    json_auto_t *root = tok->settings ? json_copy(tok->settings) : json_object(),
+                *tokens = tokenizer_settings_decoder(listed);
     json_t *before = json_object_get(root, "added_tokens_decoder");
     if (before)
         json_object_update_missing(tokens, before);
@@ -94,10 +94,7 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     if (tok->separates_blanks)
         json_object_set_new(root, TOKENIZER_BLANKS, json_string("transformers"));
     g_autofree char *path = g_build_filename(folder, TOKENIZER_CONFIG, NULL);
-    bool done = write_object(root, path, error);
-    json_decref(tokens);
-    json_decref(root);
-    return done;
+    return write_object(root, path, error);
 }
 
 /* Copies the tokenizer.json beside a file of another kind: it has the special tokens around a text (frame). */
@@ -204,8 +201,8 @@ bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_p
     if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL && tok->facts.settings == 0 &&
         !adds_blanks)
         return io_write_file(path, data, bytes, error);
-    json_t *root = tokenizer_is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
-                                                : tok->kind->to_json(tok->model, data, bytes, error);
+    json_auto_t *root = tokenizer_is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
+                                                     : tok->kind->to_json(tok->model, data, bytes, error);
     if (root == NULL)
         return fail_context(error, "%s", tok->path);
     if (!tokenizer_is_json(tok->path) && !frame_is_empty(&tok->facts.json_frame))
@@ -216,9 +213,7 @@ bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_p
         put_blanks(tok, root);
     if (around)
         json_object_set(root, "post_processor", around);
-    bool done = write_object(root, path, error);
-    json_decref(root);
-    return done;
+    return write_object(root, path, error);
 }
 
 bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error)

@@ -70,7 +70,7 @@ void print_dropped(const PrepareStats *stats, const PrepareOptions *options)
     for (int i = 0; i < DROPPED_REASONS; i++) {
         g_autofree char *count = text_grouped(stats->dropped[i]);
         if (stats->dropped[i] > 0)
-            printf("documents dropped, since %s: %s\n", dropped_reasons[i], count);
+            printf("documents dropped, since %s: %s\n", dropped_names[i].reason, count);
     }
     if (!options->rules || !options->rules->overlap)
         return;
@@ -83,6 +83,6 @@ json_t *dropped_json(const PrepareStats *stats)
     json_t *dropped = json_object();
     for (int i = 0; i < DROPPED_REASONS; i++)
         if (stats->dropped[i] > 0)
-            json_object_set_new(dropped, dropped_keys[i], json_integer(stats->dropped[i]));
+            json_object_set_new(dropped, dropped_names[i].key, json_integer(stats->dropped[i]));
     return dropped;
 }

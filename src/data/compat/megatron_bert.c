@@ -1,6 +1,5 @@
 #include "data/compat/megatron_bert.h"
 
-#include "base/check.h"
 #include "data/compat/mt19937.h"
 
 #include <inttypes.h>

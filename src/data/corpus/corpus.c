@@ -396,9 +396,9 @@ const CorpusCounts *corpus_counts(const Corpus *corpus)
     return &corpus->counts;
 }
 
-const char *corpus_where(const Corpus *corpus)
+const Record *corpus_record(const Corpus *corpus)
 {
-    return corpus->record.where;
+    return &corpus->record;
 }
 
 const char *corpus_language(Corpus *corpus)
@@ -406,7 +406,7 @@ const char *corpus_language(Corpus *corpus)
     static const char *const usual[] = { "language", "lang", "path" };
     const char *field = corpus->options.language_field;
     const json_t *value = field ? record_value(&corpus->record, field) : NULL;
-    if (!corpus_has_fields(corpus)) {
+    if (corpus->record.n_levels == 0) {
         g_free(corpus->language);
         corpus->language = byte_stream_stem(corpus->file->path);
         return corpus->language;
@@ -416,24 +416,6 @@ const char *corpus_language(Corpus *corpus)
     corpus->counts.named += field && json_is_string(value);
     corpus->counts.unnamed += field && !json_is_string(value);
     return json_is_string(value) ? json_string_value(value) : "";
-}
-
-bool corpus_has_fields(const Corpus *corpus)
-{
-    return corpus->record.n_levels > 0;
-}
-
-char **corpus_strings(const Corpus *corpus, const char *field)
-{
-    g_autoptr(GStrvBuilder) list = g_strv_builder_new();
-    const json_t *value = record_value(&corpus->record, field), *item;
-    size_t i;
-    bool good = true;
-    if (json_is_string(value))
-        g_strv_builder_add(list, json_string_value(value));
-    json_array_foreach(value, i, item) good = good && json_is_string(item);
-    json_array_foreach(value, i, item) if (good) g_strv_builder_add(list, json_string_value(item));
-    return g_strv_builder_end(list);
 }
 
 bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, RecordLineFn use,

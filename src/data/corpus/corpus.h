@@ -68,19 +68,15 @@ void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes)
  * record ("" if missing), or for a text the path of its file without the suffix of a compression. Valid until the next
  * call. */
 const char *corpus_language(Corpus *corpus);
-/* Whether the current document is from a record with fields: a JSON object or a row of a table. */
-bool corpus_has_fields(const Corpus *corpus);
-/* For a document from a record with fields: the strings in a field that holds a string or a list of strings; an empty
- * list if the field is missing or holds something else. Free with g_strfreev. */
-char **corpus_strings(const Corpus *corpus, const char *field);
+/* The record of the current document: its position, "file.jsonl:17", and, of a JSON object or a row of a table, its
+ * fields. */
+const Record *corpus_record(const Corpus *corpus);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* size of all files on disk */
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* number of bytes on disk that have been read so far */
 /* Whether the current document is a whole .txt file, or the first part of a .txt file that is longer than max_bytes. */
 bool corpus_is_whole_text(const Corpus *corpus);
 /* The counts so far, which the corpus owns. */
 const CorpusCounts *corpus_counts(const Corpus *corpus);
-/* The file and first line of the current document: "file.jsonl:17". */
-const char *corpus_where(const Corpus *corpus);
 
 /* record_each_line for every file that the paths name. */
 bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, RecordLineFn use,

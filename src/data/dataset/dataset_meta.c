@@ -31,7 +31,7 @@ static json_t *unknown_json(const DatasetMeta *meta)
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
 {
-    json_t *root = json_pack(
+    json_auto_t *root = json_pack(
         LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
         (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->counts.documents,
         "tokens", (json_int_t)meta->counts.tokens, "unknown", meta->has_unknown ? unknown_json(meta) : NULL, "held_out",
@@ -44,7 +44,6 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     g_autofree char *lines = g_strconcat(text, "\n", NULL);
     free(text);
-    json_decref(root);
     return io_write_file(path, lines, strlen(lines), error);
 }
 
@@ -120,12 +119,10 @@ bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error)
     g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
     if (!text)
         return false;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &reason);
+    json_auto_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &reason);
     if (!root)
         return fail_user(error, "%s:%d: not JSON: %s", path, reason.line, reason.text);
-    bool good = unpack(meta, root, path, error);
-    json_decref(root);
-    return good;
+    return unpack(meta, root, path, error);
 }
 
 void dataset_meta_clear(DatasetMeta *meta)

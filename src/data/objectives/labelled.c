@@ -1,6 +1,5 @@
 #include "data/objectives/labelled.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { HEADER = 3, PER_SEQUENCE = 2 }; /* numbers at the start of encoded labels, and numbers per sequence */

@@ -2,20 +2,15 @@
 
 #include <string.h>
 
-const char *const dropped_reasons[DROPPED_REASONS] = {
-    [DROPPED_LICENCE] = "their licence is not wanted",
-    [DROPPED_GENERATED] = "they say that they were generated",
-    [DROPPED_LONG_LINE] = "they have a line that is too long",
-    [DROPPED_LONG_LINES] = "their lines are too long",
-    [DROPPED_MARKS] = "too few characters are letters or digits",
-    [DROPPED_EXACT] = "they are in the evaluation sets",
-    [DROPPED_NEAR] = "they are nearly in the evaluation sets",
-    [DROPPED_REPEAT] = "they nearly repeat a document before",
-};
-const char *const dropped_keys[DROPPED_REASONS] = {
-    [DROPPED_LICENCE] = "licence",       [DROPPED_GENERATED] = "generated",    [DROPPED_LONG_LINE] = "long_line",
-    [DROPPED_LONG_LINES] = "long_lines", [DROPPED_MARKS] = "few_letters",      [DROPPED_EXACT] = "evaluation_exact",
-    [DROPPED_NEAR] = "evaluation_near",  [DROPPED_REPEAT] = "near_duplicates",
+const DroppedNames dropped_names[DROPPED_REASONS] = {
+    [DROPPED_LICENCE] = { "their licence is not wanted", "licence" },
+    [DROPPED_GENERATED] = { "they say that they were generated", "generated" },
+    [DROPPED_LONG_LINE] = { "they have a line that is too long", "long_line" },
+    [DROPPED_LONG_LINES] = { "their lines are too long", "long_lines" },
+    [DROPPED_MARKS] = { "too few characters are letters or digits", "few_letters" },
+    [DROPPED_EXACT] = { "they are in the evaluation sets", "evaluation_exact" },
+    [DROPPED_NEAR] = { "they are nearly in the evaluation sets", "evaluation_near" },
+    [DROPPED_REPEAT] = { "they nearly repeat a document before", "near_duplicates" },
 };
 
 /* What programs write at the top of the files that they make, in small letters. */
@@ -94,11 +89,26 @@ static bool is_wanted_licence(const CleaningRules *rules, const char *licence)
     return false;
 }
 
-bool cleaning_has_licence(const CleaningRules *rules, const Corpus *corpus)
+/* The strings in a field that holds a string or a list of strings; an empty list if the field is missing or holds
+ * something else. g_strfreev. */
+static GStrv list_strings(const Record *record, const char *field)
 {
-    if (!rules->licence_field || !corpus_has_fields(corpus))
+    g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+    const json_t *value = record_value(record, field), *item;
+    size_t i;
+    bool good = true;
+    if (json_is_string(value))
+        g_strv_builder_add(list, json_string_value(value));
+    json_array_foreach(value, i, item) good = good && json_is_string(item);
+    json_array_foreach(value, i, item) if (good) g_strv_builder_add(list, json_string_value(item));
+    return g_strv_builder_end(list);
+}
+
+bool cleaning_has_licence(const CleaningRules *rules, const Record *record)
+{
+    if (!rules->licence_field || record->n_levels == 0)
         return true;
-    g_auto(GStrv) licences = corpus_strings(corpus, rules->licence_field);
+    g_auto(GStrv) licences = list_strings(record, rules->licence_field);
     for (char **licence = licences; *licence; licence++)
         if (!is_wanted_licence(rules, *licence))
             return false;

@@ -17,8 +17,11 @@ typedef enum Dropped {
     DROPPED_REASONS
 } Dropped;
 
-/* For each reason a text for messages and a key for JSON output; NULL for DROPPED_NOT. */
-extern const char *const dropped_reasons[DROPPED_REASONS], *const dropped_keys[DROPPED_REASONS];
+/* A text for messages and a key for JSON output. */
+typedef struct DroppedNames {
+    const char *reason, *key;
+} DroppedNames;
+extern const DroppedNames dropped_names[DROPPED_REASONS]; /* none for DROPPED_NOT */
 
 /* The rules. 0, NULL or false means that a rule is not applied. */
 typedef struct CleaningRules {
@@ -38,6 +41,6 @@ typedef struct CleaningRules {
 
 /* Applies the rules that need only the text: all except licence_field and repeats. */
 Dropped cleaning_check(const CleaningRules *rules, const char *text, size_t bytes);
-/* Whether the licence of the corpus's current document is accepted: true for a document that is not a JSON object,
- * false for an object without the field. */
-bool cleaning_has_licence(const CleaningRules *rules, const Corpus *corpus);
+/* Whether the licence of a document of a corpus is accepted: true for one that is not a JSON object, false for an
+ * object without the field. */
+bool cleaning_has_licence(const CleaningRules *rules, const Record *record);

@@ -1,6 +1,5 @@
 #include "data/prepare/fairseq_lines.h"
 
-#include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "data/corpus/corpus.h"
@@ -9,7 +8,6 @@
 #include "text/fairseq_words.h"
 #include "text/word_table.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

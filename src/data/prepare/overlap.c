@@ -2,9 +2,7 @@
 
 #include "data/prepare/repeats.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_GRAMS   (1 << 28) /* of all evaluation sets: 4 GiB */
 #define FILTER_BITS 24        /* log2 of the bits of a filter that most n-grams of a corpus do not pass */

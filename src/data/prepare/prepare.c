@@ -304,7 +304,7 @@ static bool fail_no_document(const PrepareStats *stats, const char *prefix, GErr
 {
     g_autoptr(GString) reasons = g_string_new(NULL);
     for (int i = DROPPED_NOT + 1; i < DROPPED_REASONS; i++)
-        add_reason(reasons, stats->dropped[i], dropped_reasons[i]);
+        add_reason(reasons, stats->dropped[i], dropped_names[i].reason);
     add_reason(reasons, stats->too_short, "they are shorter than --min-tokens");
     add_reason(reasons, stats->too_long, "they are longer than --max-tokens");
     if (reasons->len == 0)

@@ -90,7 +90,7 @@ bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *st
 {
     double shares[PREPARE_OUTPUTS] = { 0 };
     int n = prepare_outputs(options);
-    json_t *root = json_object();
+    json_auto_t *root = json_object();
     share_out(options, stats, n, shares);
     for (int i = n - 1; i >= 0; i--) { /* plain text comes last */
         g_autofree char *language = prepare_language(options, i);
@@ -100,6 +100,5 @@ bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *st
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
     g_autofree char *lines = g_strconcat(text, "\n", NULL), *path = prepare_weights_path(options);
     free(text);
-    json_decref(root);
     return io_write_file(path, lines, strlen(lines), error);
 }

@@ -146,7 +146,7 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const CleaningRules *rules = pipeline->options->rules;
-    if (rules && !cleaning_has_licence(rules, pipeline->corpus)) {
+    if (rules && !cleaning_has_licence(rules, corpus_record(pipeline->corpus))) {
         job->unlicensed++;
         return true;
     }
@@ -165,7 +165,7 @@ static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text,
     else
         add_fields(pipeline, job, text, bytes);
     if (!job->where)
-        job->where = g_strdup(corpus_where(pipeline->corpus));
+        job->where = g_strdup(corpus_record(pipeline->corpus)->where);
     return true;
 }
 

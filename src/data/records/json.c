@@ -1,5 +1,4 @@
 /* json.c: a file that is one JSON value, and records within such a value. */
-#include "base/foreign.h"
 #include "base/json_line.h"
 #include "data/records/reader.h"
 

@@ -166,10 +166,8 @@ static bool starts_with_object(const Lines *lines, const char *field)
     const char *line_end = bytes ? memchr(line, '\n', bytes) : NULL;
     if (!line_end)
         return starts_like_object(line, bytes);
-    json_t *object = json_loadb(line, (size_t)(line_end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-    bool found = json_is_object(object) && (!field || json_object_get(object, field));
-    json_decref(object);
-    return found;
+    json_auto_t *object = json_loadb(line, (size_t)(line_end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    return json_is_object(object) && (!field || json_object_get(object, field));
 }
 
 static bool open_lines(RecordReader *reader, GError **error)

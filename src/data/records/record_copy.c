@@ -1,8 +1,6 @@
 /* record_copy.c: records as lines of JSON. A table's row is an object; the levels of any other record are a list. */
 #include "data/records/reader.h"
 
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Takes the value of a step of RecordSource.rows out of an object, or replaces it by `below`, the copy of what it leads
@@ -20,17 +18,14 @@ char *record_copy(const Record *record, const char *rows)
 {
     g_auto(GStrv) steps = g_strsplit(rows ? rows : "", ".", -1);
     char **step = steps + (steps[0] && strcmp(steps[0], "[]") == 0); /* the step from level 0 to level 1 */
-    json_t *levels = json_array();
+    json_auto_t *levels = json_array();
     for (int i = record->n_levels - 1; i >= 0; i--) {
         json_t *copy = json_copy((json_t *)(uintptr_t)record->levels[i]);
         if (i < record->n_levels - 1)
             shorten(copy, step[i], json_array_get(levels, 0));
         json_array_insert_new(levels, 0, copy);
     }
-    char *line =
-        json_dumps(record->columns ? json_array_get(levels, 0) : levels, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(levels);
-    return line;
+    return json_dumps(record->columns ? json_array_get(levels, 0) : levels, JSON_COMPACT | JSON_REAL_PRECISION(17));
 }
 
 static char *column_names(const json_t *row)

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "data/records/reader.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define NAME(NAME, name) #name,

@@ -297,8 +297,6 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 
 /* ---- datasets ---- */
 
-/* Warns about options that have no effect with the format of the file, or with the scores of the task. */
-void task_advise(const Task *task, const TaskConfig *config, const char *path);
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset
  * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy), for scores. A document is an
  * example: two sequences, the ids of input and target without EOS. The

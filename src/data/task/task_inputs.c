@@ -44,6 +44,13 @@ typedef struct Encoded {
     guint first, n;       /* the tokens used: first, …, first + n - 1 */
 } Encoded;
 
+static void encoded_clear(Encoded *text)
+{
+    g_clear_pointer(&text->ids, g_array_unref);
+    g_clear_pointer(&text->ranges, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Encoded, encoded_clear)
+
 static bool encode_input(const TaskEncoder *encoder, const char *text, bool ranges, Encoded *out, GError **error)
 {
     *out = (Encoded){ .ids = new_ids(), .ranges = ranges ? new_ranges() : NULL };
@@ -51,12 +58,6 @@ static bool encode_input(const TaskEncoder *encoder, const char *text, bool rang
                        : tokenizer_encode(encoder->tok, text, strlen(text), true, out->ids, error);
     out->n = out->ids->len;
     return good;
-}
-
-static void encoded_clear(Encoded *text)
-{
-    g_clear_pointer(&text->ids, g_array_unref);
-    g_clear_pointer(&text->ranges, g_array_unref);
 }
 
 static void append_input(TaskInputs *inputs, int32_t id)
@@ -151,17 +152,14 @@ static void fit(TaskEncoder *encoder, Encoded *first, Encoded *second, guint roo
 static bool encode_plain(TaskEncoder *encoder, const char *input, const char *second, TaskInputs *inputs,
                          GError **error)
 {
-    Encoded a = { 0 }, b = { 0 };
+    g_auto(Encoded) a = { 0 }, b = { 0 };
     guint room;
-    bool good = find_room(encoder, second != NULL, &room, error) && encode_input(encoder, input, false, &a, error) &&
-                (!second || encode_input(encoder, second, false, &b, error));
-    if (good) {
-        fit(encoder, &a, second ? &b : NULL, room);
-        append_sequence(encoder, &a, second ? &b : NULL, inputs);
-    }
-    encoded_clear(&a);
-    encoded_clear(&b);
-    return good;
+    if (!find_room(encoder, second != NULL, &room, error) || !encode_input(encoder, input, false, &a, error) ||
+        (second && !encode_input(encoder, second, false, &b, error)))
+        return false;
+    fit(encoder, &a, second ? &b : NULL, room);
+    append_sequence(encoder, &a, second ? &b : NULL, inputs);
+    return true;
 }
 
 /* ---- words ---- */
@@ -172,32 +170,29 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
     guint room;
     if (!find_room(encoder, false, &room, error))
         return false;
-    Encoded all = { .ids = new_ids() };
+    g_auto(Encoded) all = { .ids = new_ids() };
     const int32_t before = encoder->frame.before.n;
-    bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe"), good = true;
-    for (guint i = 0; good && i < example->words->len; i++) {
-        const char *word = example->words->pdata[i];
+    const bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe");
+    for (guint i = 0; i < example->words->len; i++) {
         const int32_t at = (int32_t)all.ids->len + before;
-        g_autofree char *text = g_strconcat(spaces ? " " : "", word, NULL);
-        good = tokenizer_encode(encoder->tok, text, strlen(text), false, all.ids, error);
+        g_autofree char *text = g_strconcat(spaces ? " " : "", example->words->pdata[i], NULL);
+        if (!tokenizer_encode(encoder->tok, text, strlen(text), false, all.ids, error))
+            return false;
         const int32_t first = (int32_t)all.ids->len + before > at ? at : -1; /* a word without a token has no tag */
         g_array_append_val(inputs->words, first);
     }
     all.n = all.ids->len;
-    guint whole = all.n;
     encoder->inputs++;
-    encoder->longest_input = MAX(encoder->longest_input, (int64_t)whole + special_tokens(&encoder->frame, false));
-    if (good && whole > room) {
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)all.n + special_tokens(&encoder->frame, false));
+    if (all.n > room) {
         encoder->inputs_cut++;
         all.n = room; /* words lose their end whatever the side: tags begin with the first word */
     }
     for (guint i = 0; i < inputs->words->len; i++)
         if (g_array_index(inputs->words, int32_t, i) >= before + (int32_t)all.n)
             g_array_index(inputs->words, int32_t, i) = -1;
-    if (good)
-        append_sequence(encoder, &all, NULL, inputs);
-    encoded_clear(&all);
-    return good;
+    append_sequence(encoder, &all, NULL, inputs);
+    return true;
 }
 
 /* ---- windows of a text with answers ---- */
@@ -205,28 +200,23 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
 /* As many windows as the text needs; consecutive windows share `stride` tokens. */
 static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
-    Encoded question = { 0 }, text = { 0 };
+    g_auto(Encoded) question = { 0 }, text = { 0 };
     guint room;
-    bool good = find_room(encoder, true, &room, error) &&
-                encode_input(encoder, example->input, false, &question, error) &&
-                encode_input(encoder, example->second, true, &text, error);
-    guint whole = text.n;
-    if (good) {
-        encoder->inputs_cut += question.n > room / 2;
-        question.n = MIN(question.n, room / 2);
-        guint width = room - question.n, stride = (guint)MIN(encoder->config->stride, (int64_t)width / 2);
-        encoder->inputs++;
-        encoder->longest_input = MAX(encoder->longest_input, (int64_t)question.ids->len);
-        for (text.first = 0;; text.first += width - stride) {
-            text.n = MIN(width, whole - text.first);
-            append_sequence(encoder, &question, &text, inputs);
-            if (text.first + text.n == whole)
-                break;
-        }
+    if (!find_room(encoder, true, &room, error) || !encode_input(encoder, example->input, false, &question, error) ||
+        !encode_input(encoder, example->second, true, &text, error))
+        return false;
+    const guint whole = text.n;
+    encoder->inputs_cut += question.n > room / 2;
+    question.n = MIN(question.n, room / 2);
+    const guint width = room - question.n, stride = (guint)MIN(encoder->config->stride, (int64_t)width / 2);
+    encoder->inputs++;
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)question.ids->len);
+    for (text.first = 0;; text.first += width - stride) {
+        text.n = MIN(width, whole - text.first);
+        append_sequence(encoder, &question, &text, inputs);
+        if (text.first + text.n == whole)
+            return true;
     }
-    encoded_clear(&question);
-    encoded_clear(&text);
-    return good;
 }
 
 static bool encode_choices(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)

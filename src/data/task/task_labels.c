@@ -5,8 +5,6 @@
 #include "data/objectives/objectives.h"
 #include "data/task/special.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MOST_LABELS 65536

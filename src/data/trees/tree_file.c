@@ -128,10 +128,8 @@ static char *describe_languages(const TreeWriter *writer)
         json_array_append_new(languages, json_pack("{s:s, s:s, s:o}", "name", grammar->name, "version",
                                                    grammar->version, "types", types));
     }
-    json_t *root = json_pack("{s:o}", "languages", languages);
-    char *text = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    json_decref(root);
-    return text;
+    json_auto_t *root = json_pack("{s:o}", "languages", languages);
+    return json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
 }
 
 /* Appends the file of offsets. */
@@ -249,11 +247,10 @@ static bool read_languages(Trees *trees, GError **error)
     g_autofree char *text = g_malloc(bytes + 1);
     if (!read_at(trees, trees->footer.languages, text, bytes, error))
         return false;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     const json_t *list = json_object_get(root, "languages");
     bool good = json_is_array(list);
     json_array_foreach(list, i, description) good = good && add_language(trees, description);
-    json_decref(root);
     return good || fail_damaged(trees, "its list of languages cannot be read", error);
 }
 

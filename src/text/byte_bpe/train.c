@@ -62,11 +62,10 @@ static void learn_merges(VocabBuilder *builder)
 
 static bool write_vocab(const VocabBuilder *builder, const char *path, GError **error)
 {
-    json_t *vocab = json_object();
+    json_auto_t *vocab = json_object();
     for (guint id = 0; id < builder->names->len; id++)
         json_object_set_new(vocab, builder->names->pdata[id], json_integer(id));
     char *text = json_dumps(vocab, 0);
-    json_decref(vocab);
     bool done = io_write_file(path, text, strlen(text), error);
     free(text);
     return done;

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define MAX_FILE ((size_t)256 << 20) /* bytes */
-
 /* Lines of "left right"; the first may be a comment. Any other line that is not such a pair is an error. */
 static GPtrArray *parse_merges(char *text, GError **error)
 {
@@ -47,7 +45,7 @@ static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
 
 static ByteBpe *open_names(const GPtrArray *names, const char *merges_path, GError **error)
 {
-    g_autofree char *text = io_read_regular(merges_path, MAX_FILE, NULL, error);
+    g_autofree char *text = io_read_regular(merges_path, TOKENIZER_MAX_FILE, NULL, error);
     if (text == NULL)
         return NULL;
     bool valid = g_utf8_validate(text, -1, NULL) || fail_user(error, "not UTF-8");
@@ -68,7 +66,7 @@ static ByteBpe *open_names(const GPtrArray *names, const char *merges_path, GErr
 
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
-    json_t *vocab = tokenizer_json_parse(data, bytes, error);
+    json_auto_t *vocab = tokenizer_json_parse(data, bytes, error);
     g_autoptr(GPtrArray) names = vocab ? tokenizer_json_vocab(vocab, error) : NULL;
     ByteBpe *model = NULL;
     if (names) {
@@ -82,6 +80,5 @@ void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, Toke
         byte_bpe_facts(model, facts);
         facts->settings = model->add_prefix_space ? hash : 0;
     }
-    json_decref(vocab);
     return model;
 }

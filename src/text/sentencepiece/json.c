@@ -290,7 +290,7 @@ static bool check_form(Form *form, GError **error)
     return !model->has_user_symbols || check_symbols(form, error);
 }
 
-json_t *sp_model_json(const char *data, size_t bytes, GError **error)
+json_t *sp_model_json(G_GNUC_UNUSED const void *unused, const char *data, size_t bytes, GError **error)
 {
     SpModel *model = sp_model_open(data, bytes, error);
     if (model == NULL)

@@ -61,11 +61,6 @@ template <typename Body> bool guarded(const char *what, GError **error, Body bod
     return false;
 }
 
-json_t *library_to_json(const void *, const char *data, size_t bytes, GError **error)
-{
-    return sp_model_json(data, bytes, error);
-}
-
 /* The special tokens: the unknown piece and all control symbols. */
 GArray *list_specials(const Model &model)
 {
@@ -335,7 +330,7 @@ std::unordered_map<std::string, std::string> library_settings(const char *type, 
 extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model",    open_by_library,  close_library,
                                                       id_by_library,     piece_by_library, encode_by_library,
                                                       decode_by_library, nullptr,          nullptr,
-                                                      nullptr,           nullptr,          library_to_json,
+                                                      nullptr,           nullptr,          sp_model_json,
                                                       ends_by_library };
 
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,

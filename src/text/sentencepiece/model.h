@@ -76,7 +76,7 @@ static inline BlankSpace sp_blank_space(const SpModel *model)
 /* Converts the content of a .model file to a tokenizer.json; free with json_decref. It is a user's error if
  * tokenizer.json cannot express the model: if its type is neither unigram nor BPE, or it has one of some flags
  * (json.c). */
-json_t *sp_model_json(const char *data, size_t bytes, GError **error);
+json_t *sp_model_json(const void *unused, const char *data, size_t bytes, GError **error);
 
 /* ---- bpe.c: byte-pair encoding: starting from characters, repeatedly merges the two neighbours whose merged piece has
  * the best score (of equal scores the leftmost), until no two neighbours form a piece ---- */

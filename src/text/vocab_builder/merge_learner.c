@@ -6,7 +6,6 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NO_SYMBOL   (-1) /* between words, and at positions inside a symbol */
 #define FIRST_SLOTS ((size_t)1 << 16)

@@ -88,7 +88,7 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
     const TokenizerTraining *training = builder->training;
     g_autofree char *path = g_build_filename(training->out, "tokenizer_config.json", NULL);
     g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    json_t *roles = token_roles_given(training->special_tokens);
+    json_auto_t *roles = token_roles_given(training->special_tokens);
     const char *mask = *builder->prefix == 0 ? find_mask(roles, builder) : NULL;
     for (int id = 0; id < builder->n_specials; id++) {
         AddedToken token = { .content = builder->names->pdata[id], .id = id, .special = true };
@@ -100,7 +100,6 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
     char *text = json_dumps(config, JSON_INDENT(1));
     bool done = io_write_file(path, text, strlen(text), error);
     free(text);
-    json_decref(roles);
     json_decref(config);
     return done;
 }

@@ -6,7 +6,6 @@
 #include "text/wordpiece/wordpiece.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PREFIX           "##"
 #define DEFAULT_ALPHABET 1000
