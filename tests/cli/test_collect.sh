@@ -127,6 +127,31 @@ done
 grep -Eq '^runs/pair/others +2 +- +- ' out || fail "$(cat out)"
 echo "ok: two tasks side by side"
 
+# Runs that differ in an option of their task or in the examples of their table are no seeds of each other; a copy of a
+# table is the same table.
+tells() { "$loam" train config.yaml "run.dir=runs/tells/$1" train.length='2 steps' "${@:2}" 2>log || fail "$1: $(tail -n 1 log)"; }
+mkdir A B moved
+cp marks.tsv A/table.tsv && cp marks.tsv moved/table.tsv && sed '2,$s/good/b/; s/bad/good/; s/\tb\t/\tbad\t/' marks.tsv >B/table.tsv
+head -n 60 marks.tsv >held.tsv && cp held.tsv moved/ && sed 1,40d marks.tsv | sed '1i text\tmark\tnumber' >other.tsv
+# shared ROWS: the table of runs/tells has these rows, each of them "OPTIONS RUNS", and no warning.
+shared() {
+    "$loam" collect runs/tells --scores accuracy >out 2>err && [ ! -s err ] || fail "$(cat out err)"
+    diff <(sed '1d; s/  *[0-9.]*\( ± .*\)*$//; s/  */ /g' out) <(printf '%s\n' "$@") || fail "the rows: $(cat out)"
+    rm -r runs/tells
+}
+tells a task.data=A/table.tsv && tells b task.data=B/table.tsv && tells c task.data=moved/table.tsv run.seed=2
+shared "task.data=$PWD/A/table.tsv 2" "task.data=$PWD/B/table.tsv 1"
+tells a && tells b 'task.input=is it: {text}' && tells c run.seed=2
+shared 'task.input=mark: {text} 2' 'task.input=is it: {text} 1'
+tells a task.valid=held.tsv && tells b task.valid=other.tsv && tells c task.valid=moved/held.tsv run.seed=2
+shared "task.valid=$PWD/held.tsv 2" "task.valid=$PWD/other.tsv 1"
+tells a && tells b task.on_error=skip && tells c run.seed=2
+shared 'task.on_error=stop 2' 'task.on_error=skip 1'
+tells a task.data=A/table.tsv && cp B/table.tsv A/table.tsv && tells b task.data=A/table.tsv
+"$loam" collect runs/tells >out 2>err && [ ! -s err ] && [ "$(grep -Ec '^all runs  data:[0-9a-f]{8} +1 ' out)" = 2 ] || fail "an edited table: $(cat out err)"
+rm -r runs/tells
+echo "ok: other tables and options of a task"
+
 "$loam" task prepare --out data/mark config.yaml 2>err || fail "$(cat err)"
 "$loam" train config.yaml run.dir=runs/plain task.data= task.input= task.target= task.valid= data.train=data/mark data.valid=data/mark-valid \
     data.objective=seq2seq train.best=loss train.scores=false train.length='5 steps' --seeds 2 >out 2>log || fail "$(tail -n 1 log)"

@@ -24,9 +24,12 @@ typedef struct CollectedRun {
     char *task;          /* name of the task, or of its file; "" means none */
     GPtrArray *settings; /* OptionSetting *: the options in its config.yaml */
     RunResult result;
-    bool failed;    /* its process ended with an error, such as a loss that is not finite */
-    bool untrained; /* its best checkpoint is step 0: the model that it started from */
-    char *row;      /* name of the row that the run belongs to */
+    bool failed;         /* its process ended with an error, such as a loss that is not finite */
+    bool untrained;      /* its best checkpoint is step 0: the model that it started from */
+    uint64_t trained_on, /* hash of the training set; 0 means unknown */
+        evaluated_on;    /* hash of the task's examples to evaluate on; 0 means unknown */
+    char *named;         /* the options that distinguish rows, with the run's values */
+    char *row;           /* name of the row that the run belongs to */
 } CollectedRun;
 
 /* The runs in these folders and their subfolders: CollectedRun *, freed with the array. They are ordered as `paths`,

@@ -3,6 +3,7 @@
 #include "base/options/options.h"
 #include "cli/collect/collect.h"
 #include "cli/run_settings.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
 #include "run/run_status.h"
@@ -10,12 +11,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static void run_free(void *memory)
 {
     CollectedRun *run = memory;
     g_free(run->dir);
     g_free(run->task);
+    g_free(run->named);
     g_free(run->row);
     g_clear_pointer(&run->settings, g_ptr_array_unref);
     run_result_clear(&run->result);
@@ -72,6 +75,22 @@ static void complete_settings(GPtrArray *settings)
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
+/* Finds out which data the run was trained and evaluated on: two tables may have one name, and one table two paths. */
+static void read_contents(CollectedRun *run)
+{
+    TrainState state;
+    g_autoptr(GArray) steps = run_checkpoints(run->dir);
+    g_autofree char *folder = steps->len ? run_checkpoint_path(run->dir, g_array_index(steps, int64_t, 0)) : NULL;
+    g_autofree char *copy = g_build_filename(run->dir, "task", "train-valid.jsonl", NULL);
+    GMappedFile *examples = *run->task ? g_mapped_file_new(copy, false, NULL) : NULL;
+    if (folder && checkpoint_state(folder, &state, NULL))
+        run->trained_on = (uint64_t)state.data;
+    if (examples) {
+        run->evaluated_on = XXH3_64bits(g_mapped_file_get_contents(examples), g_mapped_file_get_length(examples));
+        g_mapped_file_unref(examples);
+    }
+}
+
 /* Adds the run. One that cannot be read or has no evaluation is named in a warning and left out. */
 static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, const CollectOptions *options)
 {
@@ -94,6 +113,7 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
     } else {
         complete_settings(run->settings);
         run->task = task_of(run);
+        read_contents(run);
         run->untrained = best == 0 && run->result.step == 0;
         g_ptr_array_add(runs, run);
     }
@@ -107,8 +127,59 @@ static bool says_nothing(const CollectedRun *run, const char *option)
 {
     static const char *const never[] = { "run.dir", "run.seed", "train.threads", NULL };
     static const char *const of_task[] = { "data.train", "data.valid", NULL };
-    return g_strv_contains(never, option) || (*run->task && g_strv_contains(of_task, option)) ||
-           g_str_has_prefix(option, "task.");
+    return g_strv_contains(never, option) || (*run->task && g_strv_contains(of_task, option));
+}
+
+/* Gives runs of a task whose files have the same contents the path of the first of them, so that copies of a table
+ * share a row. */
+static void unite_paths(const GPtrArray *runs, const char *option)
+{
+    const bool trains = strcmp(option, "task.data") == 0;
+    /* task and hashes of its examples -> path; borrowed */
+    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        const char *path = setting(run, option);
+        const bool known = trains ? run->trained_on != 0 : run->evaluated_on != 0;
+        if (!known || *path == '\0' || g_str_has_suffix(path, "%"))
+            continue;
+        g_autofree char *key =
+            g_strdup_printf("%s\n%" PRIx64 "\n%" PRIx64, run->task, trains ? run->trained_on : 0, run->evaluated_on);
+        const char *first = g_hash_table_lookup(firsts, key);
+        if (first == NULL)
+            g_hash_table_insert(firsts, g_steal_pointer(&key), (gpointer)(uintptr_t)path);
+        else if (strcmp(first, path) != 0)
+            option_settings_add(run->settings, option, first, "the first run of these examples");
+    }
+}
+
+/* Marks runs whose options are equal and whose data are not, such as those of a table that was edited between them. */
+static void tell_contents(const GPtrArray *runs)
+{
+    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* to CollectedRun */
+    g_autoptr(GHashTable) differ = g_hash_table_new(g_direct_hash, g_direct_equal); /* the first runs of such rows */
+    g_autofree const CollectedRun **first = g_new0(const CollectedRun *, runs->len);
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        g_autofree char *key = g_strdup_printf("%s\n%s", run->task, run->named);
+        if (run->trained_on == 0)
+            continue;
+        first[i] = g_hash_table_lookup(firsts, key);
+        if (first[i] == NULL)
+            g_hash_table_insert(firsts, g_steal_pointer(&key), run);
+        first[i] = first[i] ? first[i] : run;
+        if (first[i]->trained_on != run->trained_on || first[i]->evaluated_on != run->evaluated_on)
+            g_hash_table_add(differ, (gpointer)(uintptr_t)first[i]);
+    }
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        const uint64_t both[] = { run->trained_on, run->evaluated_on };
+        if (first[i] == NULL || !g_hash_table_contains(differ, first[i]))
+            continue;
+        char *told = g_strdup_printf("%s  data:%08" PRIx32, run->named, (uint32_t)XXH3_64bits(both, sizeof both));
+        g_free(run->named);
+        run->named = told;
+    }
 }
 
 /* Whether an option distinguishes rows: two runs of the same task with the same train.init differ in it. If it differs
@@ -193,7 +264,8 @@ static void warn_of_equal_seeds(const GPtrArray *runs)
     int n = 0;
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
-        g_autofree char *key = g_strdup_printf("%s\n%s\n%s", run->row, run->task, setting(run, "run.seed"));
+        g_autofree char *key =
+            g_strdup_printf("%s\n%s\n%s\n%s", run->row, run->named, run->task, setting(run, "run.seed"));
         const CollectedRun *first = g_hash_table_lookup(firsts, key);
         if (first == NULL) {
             g_hash_table_insert(firsts, g_steal_pointer(&key), run);
@@ -236,10 +308,15 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         return NULL;
     }
     read_states(runs);
+    unite_paths(runs, "task.data");
+    unite_paths(runs, "task.valid");
     g_autoptr(GPtrArray) names = row_options(runs);
+    for (guint i = 0; i < runs->len; i++)
+        ((CollectedRun *)runs->pdata[i])->named = name_by_options(runs->pdata[i], names);
+    tell_contents(runs);
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
-        run->row = options->by_path ? name_by_path(run) : name_by_options(run, names);
+        run->row = options->by_path ? name_by_path(run) : g_strdup(run->named);
     }
     warn_of_equal_seeds(runs);
     return g_steal_pointer(&runs);
