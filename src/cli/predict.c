@@ -253,8 +253,11 @@ static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtr
  * The last bits of an answer depend on the other inputs in its batch. So if an interrupted command stored only some
  * answers of a batch, the whole batch is computed again and only the missing answers are stored: the file equals that
  * of an uninterrupted command. */
-static bool answer_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GError **error)
+static bool answer_lines(void *context, PromptReader *reader, GPtrArray *lines, GError **error)
 {
+    Predictor *p = context;
+    if (!check_first_line(p, lines->pdata[0], error))
+        return false;
     g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(task_example_free);
     g_autofree Answer *found = g_new0(Answer, lines->len);
     GError *bad = NULL;
@@ -276,28 +279,6 @@ static bool answer_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, G
     else
         g_clear_error(&bad);
     return good && (error == NULL || *error == NULL);
-}
-
-static bool answer_input(Predictor *p, GError **error)
-{
-    const PromptFormat format = { .as_lines = true, .skip_errors = skips };
-    PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
-    bool more = true, done = true;
-    while (more && done) {
-        g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(prompt_free);
-        GError *problem = NULL;
-        bool read = prompts_read(reader, ANSWER_BATCH, lines, &problem);
-        more = lines->len > 0;
-        done = !more || (check_first_line(p, lines->pdata[0], error) && answer_lines(p, reader, lines, error));
-        if (!read && done) {
-            g_propagate_error(error, problem);
-            done = false;
-        } else {
-            g_clear_error(&problem);
-        }
-    }
-    prompts_close(reader);
-    return done;
 }
 
 /* ---- the verb ---- */
@@ -393,11 +374,13 @@ static bool open_out(Predictor *p, const Config *config, GError **error)
 
 static bool predict(const LoadedModel *loaded, const Config *config, const char *model_path, GError **error)
 {
+    const PromptFormat format = { .as_lines = true, .skip_errors = skips };
     Task task = { .name = "" };
     Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
     token_roles_complete(model_roles(loaded->model), loaded->tok);
     bool good = open_predicted_task(&p, &task, config, model_path, error) && open_ranking(&p, config, error) &&
-                open_out(&p, config, error) && answer_input(&p, error);
+                open_out(&p, config, error) &&
+                prompts_each(STDIN_FILENO, "standard input", &format, ANSWER_BATCH, answer_lines, &p, error);
     if (p.out)
         good = answers_file_close(p.out, good, error);
     if (good)

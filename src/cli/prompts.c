@@ -43,23 +43,7 @@ PromptFormat prompt_format(Model *model, const Tokenizer *tok)
     return format;
 }
 
-PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format)
-{
-    PromptReader *reader = g_new0(PromptReader, 1);
-    if (isatty(descriptor))
-        log_info("type a line and press Enter to get its answer; Ctrl-D ends");
-    *reader = (PromptReader){ .descriptor = descriptor, .name = name, .format = *format, .buffer = g_string_new(NULL) };
-    return reader;
-}
-
-void prompts_close(PromptReader *reader)
-{
-    lines_tell_skipped(reader->skipped);
-    g_string_free(reader->buffer, true);
-    g_free(reader);
-}
-
-void prompt_free(void *prompt)
+static void prompt_free(void *prompt)
 {
     Prompt *p = prompt;
     g_free(p->text);
@@ -261,7 +245,9 @@ static bool take_lines(PromptReader *reader, guint most, GPtrArray *prompts, GEr
     return good;
 }
 
-bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
+/* Waits for a line, then appends all prompts that are available, at most `most`. Appends none at the end of input.
+ * After an invalid line it fails, with the prompts before that line appended. */
+static bool read_prompts(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
 {
     const GString *buffer = reader->buffer;
     bool good = true;
@@ -271,5 +257,28 @@ bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError *
             return false;
         good = take_lines(reader, most, prompts, error);
     }
+    return good;
+}
+
+bool prompts_each(int descriptor, const char *name, const PromptFormat *format, guint most, PromptsFn take,
+                  void *context, GError **error)
+{
+    PromptReader reader = { .descriptor = descriptor, .name = name, .format = *format, .buffer = g_string_new(NULL) };
+    bool more = true, good = true;
+    if (isatty(descriptor))
+        log_info("type a line and press Enter to get its answer; Ctrl-D ends");
+    while (good && more) {
+        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        GError *problem = NULL;
+        const bool read = read_prompts(&reader, most, prompts, &problem);
+        more = prompts->len > 0;
+        good = !more || take(context, &reader, prompts, error);
+        if (good && !read)
+            g_propagate_error(error, g_steal_pointer(&problem));
+        g_clear_error(&problem);
+        good = good && read;
+    }
+    lines_tell_skipped(reader.skipped);
+    g_string_free(reader.buffer, true);
     return good;
 }

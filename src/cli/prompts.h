@@ -40,16 +40,14 @@ void lines_tell_skipped(int64_t skipped);
 
 typedef struct PromptReader PromptReader;
 
-/* name: name of the input for messages; borrowed. */
-PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format);
-void prompts_close(PromptReader *reader);
-/* lines_skip by PromptFormat.skip_errors; prompts_close tells the number of lines. */
+/* Takes the prompts of one batch: Prompt *, freed with the array. */
+typedef bool (*PromptsFn)(void *context, PromptReader *reader, GPtrArray *prompts, GError **error);
+/* Reads prompts until the input ends: waits for a line, then passes all that are available, at most `most`, to `take`.
+ * An invalid line is an error, after the prompts before it. name: of the input, for messages. */
+bool prompts_each(int descriptor, const char *name, const PromptFormat *format, guint most, PromptsFn take,
+                  void *context, GError **error);
+/* lines_skip by PromptFormat.skip_errors; prompts_each tells the number of lines. */
 bool prompts_skip(PromptReader *reader, GError **problem);
-/* Waits for a line, then appends all prompts that are available, at most `most`, to `prompts` (Prompt *, freed with the
- * array). Appends none at the end of input. After an invalid line it fails, with the prompts before that line appended.
- * */
-bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error);
-void prompt_free(void *prompt);
 
 /* Appends the token ids of a JSON value, a string or an array of ids, to `ids`. name: name of the value for error
  * messages. */

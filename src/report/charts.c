@@ -35,10 +35,9 @@ static const ChartSpec specs[] = {
 };
 
 typedef struct Chart {
-    const char *title, *unit, *suffix;
+    const ChartSpec *spec;
     GArray *lines;    /* PlotLine */
     GPtrArray *names; /* of the lines */
-    bool from_zero, may_log;
 } Chart;
 
 /* ---- charts ---- */
@@ -51,11 +50,9 @@ static void chart_clear(Chart *chart)
     g_ptr_array_unref(chart->names);
 }
 
-static Chart chart_new(const char *title, const char *unit, const char *suffix)
+static Chart chart_new(const ChartSpec *spec)
 {
-    return (Chart){ .title = title,
-                    .unit = unit,
-                    .suffix = suffix,
+    return (Chart){ .spec = spec,
                     .lines = g_array_new(FALSE, FALSE, sizeof(PlotLine)),
                     .names = g_ptr_array_new_with_free_func(g_free) };
 }
@@ -81,8 +78,9 @@ static char *line_name(const ReportRun *run, int n, const char *what)
     return n == 1 ? g_strdup(what) : g_strdup_printf("%s%s%s", run->name, *what ? " " : "", what);
 }
 
-static void add_sets(Chart *chart, const ChartSpec *spec, const ReportRun *run, int n, int colour, SeriesAxis axis)
+static void add_sets(Chart *chart, const ReportRun *run, int n, int colour, SeriesAxis axis)
 {
+    const ChartSpec *spec = chart->spec;
     int sets = 0;
     for (guint i = 0; i < run->metrics->len && sets < SETS; i++) {
         const ReportMetric *metric = run->metrics->pdata[i];
@@ -95,15 +93,14 @@ static void add_sets(Chart *chart, const ChartSpec *spec, const ReportRun *run, 
     }
 }
 
-static void fill_chart(Chart *chart, const ChartSpec *spec, const ReportRun *runs, int n, SeriesAxis axis)
+static void fill_chart(Chart *chart, const ReportRun *runs, int n, SeriesAxis axis)
 {
-    chart->from_zero = spec->from_zero;
-    chart->may_log = spec->may_log;
+    const ChartSpec *spec = chart->spec;
     for (int i = 0; i < n; i++) {
         chart_add(chart, &runs[i].traces[spec->trace], axis, spec->scale,
                   line_name(&runs[i], n, spec->metric ? "training" : ""), i, false);
         if (spec->metric)
-            add_sets(chart, spec, &runs[i], n, i, axis);
+            add_sets(chart, &runs[i], n, i, axis);
     }
 }
 
@@ -119,13 +116,13 @@ static double last_y(const PlotLine *line)
 static char *tell_value(const Chart *chart, double value)
 {
     static const char *const prefixes[] = { "", "k", "M", "G", "T", "P" };
-    const bool bytes = strcmp(chart->suffix, "B") == 0;
+    const bool bytes = strcmp(chart->spec->suffix, "B") == 0;
     guint i = 0;
-    if (*chart->suffix == '\0')
+    if (*chart->spec->suffix == '\0')
         return g_strdup_printf(fabs(value) >= 1e5 && fabs(value) < 1e9 ? "%.0f" : "%.5g", value);
     for (; fabs(value) >= 1000 && i + 1 < G_N_ELEMENTS(prefixes); i++)
         value /= 1000;
-    return g_strdup_printf("%.4g%s%s%s", value, bytes ? " " : "", prefixes[i], chart->suffix);
+    return g_strdup_printf("%.4g%s%s%s", value, bytes ? " " : "", prefixes[i], chart->spec->suffix);
 }
 
 static bool has_means(const Chart *chart)
@@ -195,8 +192,8 @@ static PlotAxis y_axis(const Chart *chart, const PlotLine *lines, int n)
     double low = INFINITY, high = -INFINITY, least = INFINITY, most = -INFINITY;
     plot_range(&low, &high, lines, n, false);
     plot_range(&least, &most, lines, n, true);
-    const bool log = chart->may_log && low > 0 && most / least >= LOG_FROM;
-    return plot_axis(chart->from_zero ? fmin(low, 0) : low, high, TICKS_Y, log, true);
+    const bool log = chart->spec->may_log && low > 0 && most / least >= LOG_FROM;
+    return plot_axis(chart->spec->from_zero ? fmin(low, 0) : low, high, TICKS_Y, log, true);
 }
 
 typedef struct Page {
@@ -212,7 +209,7 @@ static void add_chart(Page *page, const Chart *chart)
 {
     const PlotLine *lines = (const PlotLine *)(void *)chart->lines->data;
     const int n = (int)chart->lines->len;
-    const Plot plot = { .title = chart->title,
+    const Plot plot = { .title = chart->spec->title,
                         .x_name = page->x_name,
                         .x = page->x,
                         .y = y_axis(chart, lines, n),
@@ -221,9 +218,9 @@ static void add_chart(Page *page, const Chart *chart)
                         .marks = page->marks,
                         .n_marks = KIND_OTHER };
     g_string_append(page->html, "<figure class=\"chart\"><figcaption><h3>");
-    html_text(page->html, chart->title);
+    html_text(page->html, chart->spec->title);
     g_string_append(page->html, "</h3><span class=\"unit\">");
-    html_text(page->html, chart->unit);
+    html_text(page->html, chart->spec->unit);
     g_string_append_printf(page->html, "%s%s</span>", plot.y.log ? ", logarithmic" : "",
                            has_means(chart) ? "; means of several log lines, with their lowest and highest value" : "");
     add_readout(page->html, chart);
@@ -232,7 +229,7 @@ static void add_chart(Page *page, const Chart *chart)
     plot_close(page->html, &plot);
     g_string_append(page->html, "</figure>\n");
     g_string_append_printf(page->data, "%s{\"y\":[%.9g,%.9g,%d],\"unit\":\"%s\",\"lines\":[",
-                           page->n_charts++ ? ",\n" : "", plot.y.low, plot.y.high, plot.y.log, chart->suffix);
+                           page->n_charts++ ? ",\n" : "", plot.y.low, plot.y.high, plot.y.log, chart->spec->suffix);
     for (int i = 0; i < n; i++) {
         g_string_append(page->data, i ? ",\n" : "");
         add_line_data(page->data, &lines[i], page->axis);
@@ -253,7 +250,8 @@ static void add_score_charts(Page *page, const ReportRun *runs, int n)
                 continue;
             }
             g_hash_table_add(seen, title);
-            Chart chart = chart_new(title, "score of the held-out examples", "");
+            const ChartSpec spec = { .title = title, .unit = "score of the held-out examples", .suffix = "" };
+            Chart chart = chart_new(&spec);
             for (int r = 0; r < n; r++) {
                 const ReportMetric *own = report_metric(&runs[r], metric->set, metric->name, true);
                 if (own)
@@ -320,8 +318,8 @@ void charts_write(GString *html, GString *data, const ReportRun *runs, int n, Se
                            PLOT_TOP, PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT, PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM,
                            page.x.low, page.x.high, page.x_name);
     for (size_t i = 0; i < G_N_ELEMENTS(specs); i++) {
-        Chart chart = chart_new(specs[i].title, specs[i].unit, specs[i].suffix);
-        fill_chart(&chart, &specs[i], runs, n, axis);
+        Chart chart = chart_new(&specs[i]);
+        fill_chart(&chart, runs, n, axis);
         if (chart.lines->len)
             add_chart(&page, &chart);
         else if (specs[i].missing)

@@ -35,7 +35,7 @@ void html_table_add(HtmlTable *table, char *cell)
     g_ptr_array_add(table->cells, cell ? cell : g_strdup(""));
 }
 
-void html_table_end(HtmlTable *table, GString *page, const char *class)
+static void add_table(const HtmlTable *table, GString *page, const char *class)
 {
     g_string_append_printf(page, "<div class=\"wide\"><table class=\"%s\">\n", class);
     for (guint i = 0; i < table->cells->len; i++) {
@@ -48,11 +48,12 @@ void html_table_end(HtmlTable *table, GString *page, const char *class)
             g_string_append(page, i < table->columns ? "</tr></thead><tbody>\n" : "</tr>\n");
     }
     g_string_append(page, "</tbody></table></div>\n");
-    g_clear_pointer(&table->cells, g_ptr_array_unref);
 }
 
-void html_table_drop(HtmlTable *table)
+void html_table_end(HtmlTable *table, GString *page, const char *class)
 {
+    if (page)
+        add_table(table, page, class);
     g_clear_pointer(&table->cells, g_ptr_array_unref);
 }
 

@@ -19,8 +19,7 @@ typedef struct HtmlTable {
 } HtmlTable;
 HtmlTable html_table_new(guint columns);
 void html_table_add(HtmlTable *table, char *cell); /* takes ownership of the cell; NULL is an empty one */
-/* Appends the table with this CSS class and frees it. */
+/* Appends the table with this CSS class and frees it; page NULL means only to free it. */
 void html_table_end(HtmlTable *table, GString *page, const char *class);
-void html_table_drop(HtmlTable *table); /* frees the table */
 /* Appends the table as a list of the first column's names with the second one's values, without the head; frees it. */
 void html_tiles_end(HtmlTable *table, GString *page);

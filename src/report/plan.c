@@ -118,10 +118,7 @@ void section_machine(GString *page, const ReportRun *runs, int n)
     for (int i = 0; i < n; i++)
         known = known || runs[i].start;
     g_string_append(page, "<section id=\"machine\"><h2>Machine</h2>\n");
-    if (known)
-        html_table_end(&table, page, "runs");
-    else
-        html_table_drop(&table);
+    html_table_end(&table, known ? page : NULL, "runs");
     g_string_append_printf(page, "%s</section>\n",
                            known ? "" : "<p class=\"none\">The run did not log where it was trained.</p>\n");
 }

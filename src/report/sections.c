@@ -196,10 +196,7 @@ static char *tell_when(double time)
 
 static void end_events(GString *page, HtmlTable *table, const ReportRun *run, int64_t listed, int64_t all)
 {
-    if (listed)
-        html_table_end(table, page, "events");
-    else
-        html_table_drop(table);
+    html_table_end(table, listed ? page : NULL, "events");
     g_string_append_printf(page, "<p class=\"none\">%s%" PRId64 " %s.", listed ? "" : "Nothing but steps and ",
                            run->counts[KIND_SAVE], run->counts[KIND_SAVE] == 1 ? "save" : "saves");
     if (all > listed)
@@ -269,13 +266,11 @@ void section_scores(GString *page, const ReportRun *runs, int n)
                 add_metric_row(&table, runs, n, metric);
         }
     g_string_append(page, "<section id=\"scores\"><h2>Evaluations</h2>\n");
-    if (table.cells->len == table.columns)
+    const bool any = table.cells->len > table.columns;
+    if (!any)
         g_string_append(page,
                         "<p class=\"none\">No evaluation is logged: data.valid, or task.valid of a task, names the "
                         "data that is held out.</p>\n");
-    if (table.cells->len > table.columns)
-        html_table_end(&table, page, "runs");
-    else
-        html_table_drop(&table);
+    html_table_end(&table, any ? page : NULL, "runs");
     g_string_append(page, "</section>\n");
 }

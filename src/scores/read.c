@@ -9,13 +9,20 @@
 #include <jansson.h>
 #include <string.h>
 
+typedef struct Reading Reading;
+/* Handles line i of a file, counted from 0. */
+typedef bool (*LineFn)(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error);
+
 /* The state of reading one input. */
-typedef struct Reading {
+struct Reading {
     ScoreExamples *out;
     ScoreTakes takes;
-    bool json;        /* the lines of the file are JSON */
     GPtrArray *found; /* texts (char *, owned by out->texts) of the current line */
-} Reading;
+    const char *path; /* the file that is being read */
+    bool json;        /* its lines are JSON */
+    LineFn take;
+    int64_t n; /* its lines so far */
+};
 
 static bool is_json(const char *path)
 {
@@ -93,9 +100,6 @@ static json_t *parse_json(const char *line, size_t bytes, GError **error)
 
 /* ---- lines ---- */
 
-/* Handles line i of a file, counted from 0. */
-typedef bool (*LineFn)(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error);
-
 /* Appends the one text of the current line, "" for null, to `to`. */
 static bool take_one(Reading *reading, GPtrArray *to, const char *name, GError **error)
 {
@@ -117,16 +121,14 @@ static bool add_answer_line(Reading *reading, const char *line, size_t bytes, GE
     return value && add_value(reading, value, "the line", error);
 }
 
-static bool take_prediction(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+static bool take_prediction(Reading *reading, const char *line, size_t bytes, G_GNUC_UNUSED int64_t i, GError **error)
 {
-    (void)i;
     return add_answer_line(reading, line, bytes, error) &&
            take_one(reading, reading->out->predictions, "prediction", error);
 }
 
-static bool take_group(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+static bool take_group(Reading *reading, const char *line, size_t bytes, G_GNUC_UNUSED int64_t i, GError **error)
 {
-    (void)i;
     return add_answer_line(reading, line, bytes, error) && take_one(reading, reading->out->groups, "group", error);
 }
 
@@ -200,35 +202,29 @@ static bool take_object(Reading *reading, const char *line, size_t bytes, G_GNUC
 
 /* ---- files ---- */
 
-/* A file that is being read: the function that handles its lines, and how many lines it has handled. */
-typedef struct LineFile {
-    Reading *reading;
-    const char *path;
-    LineFn take;
-    int64_t n;
-} LineFile;
-
 static bool take_example_line(void *context, char *line, size_t bytes, GError **error)
 {
-    LineFile *file = context;
-    g_ptr_array_set_size(file->reading->found, 0);
-    file->n++;
-    return file->take(file->reading, line, bytes, file->n - 1, error) ||
-           fail_context(error, "%s:%" PRId64, file->path, file->n);
+    Reading *reading = context;
+    g_ptr_array_set_size(reading->found, 0);
+    reading->n++;
+    return reading->take(reading, line, bytes, reading->n - 1, error) ||
+           fail_context(error, "%s:%" PRId64, reading->path, reading->n);
 }
 
 static bool read_answers(Reading *reading, const char *path, LineFn take, GError **error)
 {
-    LineFile file = { reading, path, take, 0 };
     char *const paths[] = { (char *)path };
+    reading->path = path;
     reading->json = is_json(path);
+    reading->take = take;
+    reading->n = 0;
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return fail_user(error, "%s is a folder; name a file", path);
-    if (!corpus_each_line(paths, 1, NULL, take_example_line, &file, error))
+    if (!corpus_each_line(paths, 1, NULL, take_example_line, reading, error))
         return false;
     int64_t n_predictions = reading->out->predictions->len + reading->out->n_unknown;
-    return file.n == n_predictions ||
-           fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions", path, file.n,
+    return reading->n == n_predictions ||
+           fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions", path, reading->n,
                      n_predictions);
 }
 

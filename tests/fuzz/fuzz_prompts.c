@@ -7,13 +7,18 @@
 
 enum { VOCAB = 384 };
 
-static void check_prompt(const Prompt *prompt)
+static bool check_prompts(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
 {
-    CHECK(prompt->ids->len <= MAX_PROMPT_TOKENS, "%u ids", prompt->ids->len);
-    for (guint i = 0; i < prompt->ids->len; i++) {
-        int32_t id = g_array_index(prompt->ids, int32_t, i);
-        CHECK(id >= 0 && id < VOCAB, "id %" PRId32, id);
+    (void)context, (void)reader, (void)error;
+    for (guint p = 0; p < prompts->len; p++) {
+        const Prompt *prompt = prompts->pdata[p];
+        CHECK(prompt->ids->len <= MAX_PROMPT_TOKENS, "%u ids", prompt->ids->len);
+        for (guint i = 0; i < prompt->ids->len; i++) {
+            int32_t id = g_array_index(prompt->ids, int32_t, i);
+            CHECK(id >= 0 && id < VOCAB, "id %" PRId32, id);
+        }
     }
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -25,7 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         tok = tokenizer_open("bytes", NULL);
     fuzz_put("prompts", data + 1, bytes - 1);
     g_autofree char *path = g_build_filename(fuzz_folder(), "prompts", NULL);
-    g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
     g_autoptr(GError) error = NULL;
     const PromptFormat format = { .tok = tok,
                                   .vocab = VOCAB,
@@ -34,16 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                   .field = data[0] % 3 == 2 ? "prompt" : NULL,
                                   .as_ids = data[0] % 3 == 1 };
     int fd = open(path, O_RDONLY);
-    PromptReader *reader = prompts_open(fd, "prompts", &format);
-    bool good = prompts_read(reader, 8, prompts, &error);
-    while (good && prompts->len > 0) {
-        for (guint i = 0; i < prompts->len; i++)
-            check_prompt(prompts->pdata[i]);
-        g_ptr_array_set_size(prompts, 0);
-        good = prompts_read(reader, 8, prompts, &error);
-    }
+    bool good = prompts_each(fd, "prompts", &format, 8, check_prompts, NULL, &error);
     CHECK(good == (error == NULL), "an error without words, or words without an error");
-    prompts_close(reader);
     close(fd);
     return 0;
 }

@@ -61,7 +61,7 @@ typedef struct Embedding {
     Embedder *embedder;
     Pooling pooling;
     PromptFormat format;
-    GPtrArray *pending; /* Prompt *: the texts of the next batch */
+    GPtrArray *pending; /* Prompt *, borrowed: the texts of the next batch */
     NpyWriter *npy;     /* NULL means that JSON lines are printed */
     int64_t width, longest, n_done, n_cut;
 } Embedding;
@@ -166,28 +166,13 @@ static bool embed_prompt(Embedding *e, Prompt *prompt, GError **error)
     return true;
 }
 
-static bool embed_lines(Embedding *e, PromptReader *reader, GError **error)
+static bool embed_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
 {
-    for (bool more = true; more;) {
-        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
-        g_autoptr(GError) bad_line = NULL;
-        bool good = prompts_read(reader, 256, prompts, &bad_line);
-        more = prompts->len > 0;
-        while (prompts->len > 0) {
-            Prompt *prompt = g_ptr_array_steal_index(prompts, 0);
-            if (!embed_prompt(e, prompt, error)) {
-                prompt_free(prompt);
-                return false;
-            }
-        }
-        if (!run_batch(e, error))
+    (void)reader;
+    for (guint i = 0; i < prompts->len; i++)
+        if (!embed_prompt(context, prompts->pdata[i], error))
             return false;
-        if (!good) {
-            g_propagate_error(error, g_steal_pointer(&bad_line));
-            return false;
-        }
-    }
-    return true;
+    return run_batch(context, error);
 }
 
 static bool embed_file(Embedding *e, const char *path, GError **error)
@@ -196,9 +181,7 @@ static bool embed_file(Embedding *e, const char *path, GError **error)
     int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail_errno(error, "cannot read", path);
-    PromptReader *reader = prompts_open(descriptor, standard ? "standard input" : path, &e->format);
-    bool done = embed_lines(e, reader, error);
-    prompts_close(reader);
+    bool done = prompts_each(descriptor, standard ? "standard input" : path, &e->format, 256, embed_lines, e, error);
     if (!standard)
         close(descriptor);
     return done;
@@ -234,7 +217,7 @@ static bool embed_with(const LoadedModel *loaded, Pooling pooling, char **paths,
                     .pooling = pooling,
                     .width = config->width,
                     .longest = max_tokens ? max_tokens : config->max_positions,
-                    .pending = g_ptr_array_new_with_free_func(prompt_free) };
+                    .pending = g_ptr_array_new() };
     bool done = (e.embedder = embedder_open(loaded->model, pooling, e.longest, batch, error)) != NULL;
     if (done) {
         e.format = prompt_format(loaded->model, loaded->tok);

@@ -19,26 +19,12 @@ typedef struct Source {
  * such as a token id, always has an effect. */
 static bool is_neutral_number(const char *key, double number)
 {
-    static const char *const zero[] = { "min_length",
-                                        "min_new_tokens",
-                                        "no_repeat_ngram_size",
-                                        "encoder_no_repeat_ngram_size",
-                                        "epsilon_cutoff",
-                                        "eta_cutoff",
-                                        "diversity_penalty",
-                                        "penalty_alpha",
-                                        "min_p",
-                                        NULL };
-    static const char *const one[] = { "num_beams",
-                                       "num_beam_groups",
-                                       "num_return_sequences",
-                                       "encoder_repetition_penalty",
-                                       "repetition_penalty",
-                                       "length_penalty",
-                                       "typical_p",
-                                       "guidance_scale",
-                                       NULL };
-    return (number == 0 && g_strv_contains(zero, key)) || (number == 1 && g_strv_contains(one, key));
+    static const char zero[] = " min_length min_new_tokens no_repeat_ngram_size encoder_no_repeat_ngram_size "
+                               "epsilon_cutoff eta_cutoff diversity_penalty penalty_alpha min_p ",
+                      one[] = " num_beams num_beam_groups num_return_sequences encoder_repetition_penalty "
+                              "repetition_penalty length_penalty typical_p guidance_scale ";
+    g_autofree char *word = g_strdup_printf(" %s ", key);
+    return (number == 0 && strstr(zero, word)) || (number == 1 && strstr(one, word));
 }
 
 /* Whether transformers answers with this value as it does without the setting. */

@@ -158,27 +158,23 @@ static bool answer_prompt_batch(Model *model, const Tokenizer *tok, const GPtrAr
     return done && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
-static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reader, GError **error)
+/* The model that answers, and its place in the input. */
+typedef struct Answering {
+    Model *model;
+    const Tokenizer *tok;
+    int32_t mask;  /* id of BERT's mask token */
+    int64_t first; /* number of prompts before those of this batch */
+} Answering;
+
+static bool answer_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
 {
-    int64_t first = 0; /* number of prompts before those of this batch */
-    bool more = true, done = true;
-    while (more) {
-        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
-        g_autoptr(GError) bad_line = NULL;
-        bool good = prompts_read(reader, (guint)batch, prompts, &bad_line);
-        if (prompts->len > 0)
-            done =
-                answer_prompt_batch(model, tok, prompts, first, error) ||
-                fail_context(error, "standard input, lines %" PRId64 " to %" PRId64,
-                             ((Prompt *)prompts->pdata[0])->line, ((Prompt *)prompts->pdata[prompts->len - 1])->line);
-        if (done && !good) {
-            g_propagate_error(error, g_steal_pointer(&bad_line));
-            done = false;
-        }
-        first += prompts->len;
-        more = done && prompts->len > 0;
-    }
-    return done;
+    Answering *a = context;
+    (void)reader;
+    if (!answer_prompt_batch(a->model, a->tok, prompts, a->first, error))
+        return fail_context(error, "standard input, lines %" PRId64 " to %" PRId64, ((Prompt *)prompts->pdata[0])->line,
+                            ((Prompt *)prompts->pdata[prompts->len - 1])->line);
+    a->first += prompts->len;
+    return true;
 }
 
 /* ---- masks ---- */
@@ -238,24 +234,18 @@ static bool answer_mask(Model *model, const Tokenizer *tok, const Prompt *prompt
 
 /* With a model of family bert, prints one line per prompt: for every mask in it the most likely tokens and their
  * probabilities. */
-static bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptReader *reader, GError **error)
+static bool fill_mask_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
 {
-    for (;;) {
-        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
-        GError *problem = NULL;
-        if (!prompts_read(reader, 1, prompts, error))
-            return false;
-        if (prompts->len == 0)
-            return true;
-        const Prompt *prompt = prompts->pdata[0];
-        if (answer_mask(model, tok, prompt, mask, &problem))
-            continue;
-        fail_context(&problem, "standard input, line %" G_GINT64_FORMAT, prompt->line);
-        if (!prompts_skip(reader, &problem)) {
-            g_propagate_error(error, problem);
-            return false;
-        }
-    }
+    const Answering *a = context;
+    const Prompt *prompt = prompts->pdata[0];
+    GError *problem = NULL;
+    if (answer_mask(a->model, a->tok, prompt, a->mask, &problem))
+        return true;
+    fail_context(&problem, "standard input, line %" G_GINT64_FORMAT, prompt->line);
+    if (prompts_skip(reader, &problem))
+        return true;
+    g_propagate_error(error, problem);
+    return false;
 }
 
 /* ---- options ---- */
@@ -339,11 +329,10 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     format.field = jsonl_field;
     format.as_ids = as_ids;
     format.skip_errors = skips;
-    PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
-    bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
-                                  : fill_mask_lines(model, tok, format.mask, reader, error);
-    prompts_close(reader);
-    return done;
+    Answering answering = { .model = model, .tok = tok, .mask = format.mask };
+    return config->n_dec > 0
+               ? prompts_each(STDIN_FILENO, "standard input", &format, (guint)batch, answer_lines, &answering, error)
+               : prompts_each(STDIN_FILENO, "standard input", &format, 1, fill_mask_lines, &answering, error);
 }
 
 bool verb_generate(int argc, char **argv, GError **error)
