@@ -96,7 +96,7 @@ foreach(source ${cuda_sources})
 endforeach()
 
 # What the backend needs of the host's code: plain C without further needs.
-add_library(loam_cuda_host OBJECT src/device/relpos.c src/device/tensor.c src/base/arena.c)
+add_library(loam_cuda_host OBJECT src/device/attn_spec.c src/device/tensor.c src/base/arena.c)
 set_target_properties(loam_cuda_host PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(loam_cuda_host PRIVATE src)
 set(cuda_file ${CMAKE_BINARY_DIR}/loam-cuda.so)

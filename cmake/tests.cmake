@@ -231,7 +231,7 @@ endforeach()
 loam_test(shim/test_ptxas tests/shim/test_ptxas.sh bash tests/shim/test_ptxas.sh ${CMAKE_BINARY_DIR})
 
 # The program on these kernels: the backend as it is, on a fake of CUDA's runtime, and a driver for machines without a GPU.
-add_library(backend_shim MODULE ${native} src/device/relpos.c src/device/tensor.c src/base/arena.c)
+add_library(backend_shim MODULE ${native} src/device/attn_spec.c src/device/tensor.c src/base/arena.c)
 target_compile_options(backend_shim PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
                        -Wno-missing-field-initializers)
 target_include_directories(backend_shim PRIVATE src tests tests/shim/cuda)

@@ -5,7 +5,7 @@
 /* Sums x over a group of `size` ranks of which this is number `rank`; ranks NULL means that nothing is sent. */
 static void sum_over(TensorParallel *tp, Comm *ranks, int size, int rank, Device *dev, Tensor x)
 {
-    const Tensor all = tensor_vector(x.p, x.dtype, tensor_count(x));
+    const Tensor all = tensor_flat(x);
     CHECK(x.rank == 1 || x.ld == x.d[1], "a sum of (%lld, %lld) with rows %lld apart", (long long)x.d[0],
           (long long)x.d[1], (long long)x.ld);
     tp->sent_bytes += comm_all_reduce_sends(all.d[0], size, rank) * (int64_t)dtype_bytes(x.dtype);

@@ -100,7 +100,10 @@ struct Device {
 Device *device_open_cpu(int threads, Precision precision);
 Device *device_open_null(void);                   /* a null device with the dtypes of precision_uniform(DT_F32) */
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
-Device *device_open_reference(void);              /* for tests only: tests/reference/reference.c */
+/* Bytes of all allocations of a null device so far, each rounded up as on GPUs (CUDA_ALIGN); memory that was freed is
+ * still counted. */
+size_t null_memory(const Device *null);
+Device *device_open_reference(void); /* for tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 
 /* Whether matrix products of bf16 are faster than those of f32 on this processor: it has AMX, or it has AVX-512-BF16

@@ -34,6 +34,11 @@ Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols)
     return (Tensor){ .p = p, .d = { rows, cols }, .ld = cols, .rank = 2, .dtype = dtype };
 }
 
+Tensor tensor_flat(Tensor t)
+{
+    return tensor_vector(t.p, t.dtype, tensor_count(t));
+}
+
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag)
 {
     CHECK(n >= 0, "%s of %lld", tag, (long long)n);

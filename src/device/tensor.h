@@ -33,6 +33,7 @@ const char *dtype_name(DType dtype); /* "f32" */
 /* tensor_vector and tensor_matrix make a contiguous view of memory at p. */
 Tensor tensor_vector(void *p, DType dtype, int64_t n);
 Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols);
+Tensor tensor_flat(Tensor t); /* the elements of a tensor without gaps between its rows as a vector */
 /* The arena_* functions allocate the tensor's memory from an arena; `tag` names it in messages. */
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag);
 Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag);

@@ -30,11 +30,6 @@ void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Te
     mlp_fwd(cx, stream, y, &w->mlp, &save->mlp);
 }
 
-Dropout block_dropout(const Ctx *cx)
-{
-    return rows_dropout(cx, SITE_MLP_OUT);
-}
-
 void block_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save)
 {

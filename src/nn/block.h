@@ -23,9 +23,7 @@ typedef struct BlockSave {
  * cross-attention. bias: see attention_fwd. */
 void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const BlockW *w,
                BlockSave *save);
-/* Dropout of the output of the block's last sublayer, on this rank's rows. */
-Dropout block_dropout(const Ctx *cx);
-/* grad->dx holds dy on entry and the gradient of x on return. grad->next: block_dropout of the block before.
+/* grad->dx holds dy on entry and the gradient of x on return. grad->next: dropout SITE_MLP_OUT of the block before.
  * dencoder_out and dbias are added to. g = beta g + new. */
 void block_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);

@@ -60,11 +60,6 @@ static void parts_clear(Parts *parts)
     g_free(parts->heads);
 }
 
-static Tensor context_flat(Tensor t)
-{
-    return tensor_vector(t.p, t.dtype, tensor_count(t));
-}
-
 static int64_t width_of(const Tensor *own, int n_own)
 {
     int64_t width = 0;
@@ -102,7 +97,7 @@ Tensor context_heads(const Ctx *cx, Arena *arena, const Tokens *tokens, const Te
     Parts parts = parts_of(cx, tokens, width);
 
     pack(cx, packed, own, n_own, false);
-    context_parallel_exchange(cx->context, cx->dev, context_flat(all), parts.heads, packed, parts.rows);
+    context_parallel_exchange(cx->context, cx->dev, tensor_flat(all), parts.heads, packed, parts.rows);
     parts_clear(&parts);
     arena_reset(cx->scratch, mark);
     return all;
@@ -115,7 +110,7 @@ void context_rows(const Ctx *cx, const Tokens *tokens, const Tensor *own, int n_
     Tensor packed = arena_vector(cx->scratch, all.dtype, tokens->n * width, "context.packed");
     Parts parts = parts_of(cx, tokens, width);
 
-    context_parallel_exchange(cx->context, cx->dev, packed, parts.rows, context_flat(all), parts.heads);
+    context_parallel_exchange(cx->context, cx->dev, packed, parts.rows, tensor_flat(all), parts.heads);
     pack(cx, packed, own, n_own, true);
     parts_clear(&parts);
     arena_reset(cx->scratch, mark);

@@ -16,15 +16,10 @@ static Tensor right_half(Tensor mix)
     return tensor_slice_cols(mix, mix.d[1] / 2, mix.d[1] / 2);
 }
 
-/* A matrix without gaps between its rows, viewed with another row width, or as one vector. */
+/* A matrix without gaps between its rows, viewed with another row width. */
 static Tensor with_width(Tensor t, int64_t width)
 {
     return tensor_matrix(t.p, t.dtype, tensor_count(t) / width, width);
-}
-
-static Tensor as_vector(Tensor t)
-{
-    return tensor_vector(t.p, t.dtype, tensor_count(t));
 }
 
 /* The s sequences that are pooled together: all sequences of the stream or, if they are so short that s H vectors would
@@ -113,7 +108,7 @@ static Part pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int3
     p.lse = tensor_slice_cols(arena_tensor(cx->scratch, precision_statistic(cx->precision), heads, most, "context.lse"),
                               0, p.n_seq);
     op_fill(cx->dev, p.queries, 0);
-    op_bias_add(cx->dev, p.queries, p.queries, as_vector(w->score));
+    op_bias_add(cx->dev, p.queries, p.queries, tensor_flat(w->score));
     op_attn_fwd(cx->dev, with_width(p.pooled, p.queries.d[1]), p.lse, p.queries, tokens_of(&p, a), tokens_of(&p, n),
                 NO_TENSOR, &p.spec, &p.drop);
     op_gemm(cx->dev, p.mixed, p.pooled, left_half(w->mix), false, true, 1, 0);
@@ -184,7 +179,7 @@ static void pool_bwd(const Ctx *cx, const Back *back, int32_t first_seq)
     op_attn_bwd(cx->dev, dqueries, tokens_of(&p, back->da), dvalues, NO_TENSOR, 0, with_width(dpooled, flat),
                 with_width(p.pooled, flat), p.lse, p.queries, tokens_of(&p, a), tokens_of(&p, n), NO_TENSOR, &p.spec,
                 &p.drop);
-    op_column_sums(cx->dev, as_vector(g->score), dqueries, 1);
+    op_column_sums(cx->dev, tensor_flat(g->score), dqueries, 1);
     op_add(cx->dev, tokens_of(&p, back->dn), tokens_of(&p, back->dn), dvalues);
     g_free(p.host);
     arena_reset(cx->scratch, mark);

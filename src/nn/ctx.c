@@ -31,8 +31,7 @@ Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w)
 {
     if (tensor_present(g) || !tensor_present(w))
         return g;
-    return w.rank == 2 ? arena_tensor(cx->scratch, cx->precision.grad, w.d[0], w.d[1], "ctx.frozen")
-                       : arena_vector(cx->scratch, cx->precision.grad, w.d[0], "ctx.frozen");
+    return arena_like(cx->scratch, cx->precision.grad, w, "ctx.frozen");
 }
 
 Tensor ctx_activation(const Ctx *cx, Tensor t)

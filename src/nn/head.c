@@ -85,12 +85,6 @@ static void head_chunk_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor inpu
         transform_bwd(cx, dx, dx, head->transform, head->activation, head->dtransform, beta, save);
 }
 
-/* A contiguous matrix as a vector. */
-static Tensor head_flat(Tensor t)
-{
-    return tensor_vector(t.p, t.dtype, tensor_count(t));
-}
-
 /* The number of classes that have a probability. */
 static int64_t head_ids(const Ctx *cx, const HeadW *head)
 {
@@ -123,7 +117,7 @@ static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadR
     for (int r = 0; r <= size; r++)
         starts[r] = r * m * XENT_PARTS;
     op_xent_part(cx->dev, own, likely, chunk->targets);
-    tensor_parallel_gather(cx->tp, cx->dev, head_flat(parts), head_flat(own), starts);
+    tensor_parallel_gather(cx->tp, cx->dev, tensor_flat(parts), tensor_flat(own), starts);
     op_xent_join(cx->dev, likely, stats, parts, chunk->targets, chunk->weights, (int32_t)head_ids(cx, head), xent);
     arena_reset(cx->scratch, mark);
 }

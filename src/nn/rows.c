@@ -37,17 +37,12 @@ static int64_t *starts_of(const Ctx *cx, int64_t cols)
     return starts;
 }
 
-static Tensor rows_flat(Tensor t)
-{
-    return tensor_vector(t.p, t.dtype, tensor_count(t));
-}
-
 void rows_gather(const Ctx *cx, Tensor whole, Tensor own)
 {
     if (!rows_divided(cx))
         return;
     g_autofree int64_t *starts = starts_of(cx, whole.d[1]);
-    tensor_parallel_gather(cx->tp, cx->dev, rows_flat(whole), rows_flat(own), starts);
+    tensor_parallel_gather(cx->tp, cx->dev, tensor_flat(whole), tensor_flat(own), starts);
 }
 
 Tensor rows_whole(const Ctx *cx, Tensor own)
@@ -67,7 +62,7 @@ Tensor rows_sum(const Ctx *cx, Tensor x)
     }
     g_autofree int64_t *starts = starts_of(cx, x.d[1]);
     Tensor own = rows_own(cx, x);
-    tensor_parallel_scatter(cx->tp, cx->dev, rows_flat(own), rows_flat(x), starts);
+    tensor_parallel_scatter(cx->tp, cx->dev, tensor_flat(own), tensor_flat(x), starts);
     return own;
 }
 

@@ -1,6 +1,4 @@
 /* grads.c: the gradients of a step: counts the contributions to each bucket, and computes the norm. */
-#include "param/grads.h"
-
 #include "base/check.h"
 #include "param/store.h"
 

@@ -128,8 +128,7 @@ double optim_decay(const Optimizer *opt, const Param *param);               /* t
 Tensor optim_squares(const State *state); /* (1) f64: the first of the sums of SUMS_MOMENTS, Σ w² */
 void optim_add_squares(const Optimizer *opt, const State *state, const Part *part); /* adds to optim_squares */
 
-extern const Method adamw_method;       /* optim_adamw.c */
-void optim_name_states(Optimizer *opt); /* optim_states.c: fills Optimizer.named */
+extern const Method adamw_method; /* optim_adamw.c */
 
 /* Updates all parameters of a bucket; the caller has set opt->scalars. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);

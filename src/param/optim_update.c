@@ -8,7 +8,7 @@ static Tensor cut_state(Tensor t, bool rows, int64_t first, int64_t n)
         return t;
     if (rows && t.rank == 2)
         return tensor_slice_rows(t, first / t.d[1], n / t.d[1]);
-    return tensor_slice_rows(tensor_vector(t.p, t.dtype, tensor_count(t)), first, n);
+    return tensor_slice_rows(tensor_flat(t), first, n);
 }
 
 static Part update_part(const State *state, int64_t first, int64_t n)

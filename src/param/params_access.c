@@ -200,7 +200,7 @@ static void hash_tensor(ParamStore *store, XXH3_state_t *hash, Tensor t)
 {
     const size_t bytes = (size_t)tensor_count(t) * dtype_bytes(t.dtype);
     g_autofree void *host = g_malloc(bytes);
-    tensor_download(store->dev, host, tensor_vector(t.p, t.dtype, tensor_count(t)));
+    tensor_download(store->dev, host, tensor_flat(t));
     device_synchronise(store->dev);
     XXH3_64bits_update(hash, host, bytes);
 }

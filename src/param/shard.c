@@ -85,11 +85,6 @@ int64_t sent_total(SentBytes sent)
     return total;
 }
 
-int64_t params_sent_bytes(const ParamStore *store)
-{
-    return sent_total(params_sent(store));
-}
-
 /* ---- weights ---- */
 
 /* The buffer that holds a bucket's weights, or will hold them when its communication is done; NULL means none. */

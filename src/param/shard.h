@@ -96,7 +96,6 @@ typedef struct SentBytes {
     int64_t bytes[SENT_KINDS];
 } SentBytes;
 int64_t sent_total(SentBytes sent);
-/* Bytes that this rank has sent for this store, by their kind and in all; on the null device, bytes that it would have
+/* Bytes that this rank has sent for this store, by their kind; on the null device, bytes that it would have
  * sent. */
 SentBytes params_sent(const ParamStore *store);
-int64_t params_sent_bytes(const ParamStore *store);

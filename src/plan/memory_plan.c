@@ -2,7 +2,6 @@
 #include "plan/memory.h"
 
 #include "device/cuda/cuda.h"
-#include "device/null/null.h"
 #include "model/memory/memory.h"
 #include "model/pipeline/pipeline.h"
 #include "run/compute_device.h"

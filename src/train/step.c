@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "device/profile.h"
 #include "model/pipeline/pipeline.h"
-#include "param/grads.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 

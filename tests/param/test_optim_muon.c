@@ -1,5 +1,4 @@
 /* Muon is torch.optim.Muon for the matrices of blocks and AdamW for the rest, and ranks own whole matrices. */
-#include "device/null/null.h"
 #include "format/safetensors.h"
 #include "golden.h"
 #include "optim_defaults.h"

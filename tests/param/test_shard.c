@@ -1,7 +1,6 @@
 /* Ranks that hold a store together: what each holds and sends is what the formulas of ZeRO say, and together they train
  * what ranks train that hold everything. */
 #include "optim_defaults.h"
-#include "param/grads.h"
 #include "param/store.h"
 
 #include <string.h>
@@ -145,14 +144,14 @@ static void run_rank(Comm *comm, void *context)
     Optimizer *opt = optimizer_open(store, &config, NULL);
     params_init(store, 3);
     for (int step = 1; step <= STEPS; step++) {
-        int64_t sent = comm_counts(comm).sent_bytes, counted = params_sent_bytes(store);
+        int64_t sent = comm_counts(comm).sent_bytes, counted = sent_total(params_sent(store));
         grads_begin(store, MICROBATCHES);
         for (int m = 0; m < MICROBATCHES; m++)
             microbatch(store, rank, 100 * step + m);
         double norm = grads_norm(store);
         optimizer_step(opt, step, 1e-2, norm, 1);
         params_settle(store);
-        counted = params_sent_bytes(store) - counted;
+        counted = sent_total(params_sent(store)) - counted;
         sent = comm_counts(comm).sent_bytes - sent - 8 * (comm_size(comm) - 1); /* the norm's sum is of the host */
         g_assert_cmpint(comm_size(comm) > 1 ? sent : 0, ==, counted);
         c->sent[rank] = counted;

@@ -1,8 +1,8 @@
 /* cpu.c: the cpu backend: matrix products by oneDNN, everything else by the kernels, which are built once for each
  * instruction set. */
+#include "device/cpu/cpu.h"
 #include "base/check.h"
 #include "base/fatal.h"
-#include "device/cpu/isa.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@ typedef struct Cpu {
  * region. */
 void *cpu_workspace(Device *dev, size_t bytes);
 
-/* Restricts oneDNN to the instruction set `isa` (Isa.name in isa.h) and older ones; to be called before the first use
+/* Restricts oneDNN to the instruction set `isa` (Isa.name) and older ones; to be called before the first use
  * of oneDNN. */
 void cpu_gemm_limit(const char *isa);
 /* y (m,n) = alpha · op(a) op(b) + beta · y for row-major f32 matrices, whose rows are lda, ldb and ldy elements apart.
@@ -48,3 +48,20 @@ size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);
 
 /* The operations of the cpu, one table per instruction set (kernels/table.c). */
 extern const OpTable cpu_ops_avx2, cpu_ops_avx512, cpu_ops_avx512_bf16, cpu_ops_neon;
+
+/* An instruction set for which loam has kernels. */
+typedef struct Isa {
+    const char *name;
+    bool (*has)(void);        /* whether this processor and its operating system support the instruction set */
+    const OpTable *ops;       /* the kernels that are compiled for it */
+    const Bf16Products *bf16; /* NULL means that it has no instructions for products of bf16 */
+    bool (*fast_bf16)(void);  /* whether products of bf16 are faster than products of f32 on this processor; NULL if
+                                 there are no products of bf16 */
+} Isa;
+
+/* The newest instruction set of this processor for which loam has kernels; or an older one, if the environment variable
+ * LOAM_CPU_ISA names it (see device_cpu_problem in device.h). */
+const Isa *cpu_isa(void);
+
+/* Makes the calling thread treat denormal numbers (below 1.2e-38 in f32) as zero. */
+void cpu_flush_denormals(void);

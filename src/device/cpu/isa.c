@@ -1,7 +1,5 @@
 /* isa.c: the table of instruction sets, and other code that depends on the processor's architecture, except the
  * kernels. */
-#include "device/cpu/isa.h"
-
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
 

@@ -1,7 +1,5 @@
 /* null.c: a device that computes nothing and touches no tensor. It counts the floating-point operations of matrix
  * products and attention, the bytes that every operation moves, and the scratch memory that it would need on a GPU. */
-#include "device/null/null.h"
-
 #include "base/fatal.h"
 #include "device/cuda/cuda.h"
 #include "device/op_table.h"

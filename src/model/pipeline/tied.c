@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "model/params/params.h"
 #include "model/transformer/transformer.h"
-#include "param/grads.h"
 
 #include <string.h>
 

@@ -366,12 +366,12 @@ static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const S
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* block_dropout of block number `here` of this stage. */
+/* Dropout of the output of the last sublayer of block number `here` of this stage. */
 static Dropout dropout_of_block(const StackPass *pass, int here)
 {
     Ctx cx = pass->cx;
     cx.layer = &pass->stack->layers[here];
-    return block_dropout(&cx);
+    return rows_dropout(&cx, SITE_MLP_OUT);
 }
 
 /* Backward of what follows the last block, in place: dy becomes the gradient of that block's output, which is returned.
