@@ -67,23 +67,22 @@ typedef struct Predictor {
 static json_t *split_line(const Predictor *p, const char *line, GError **error)
 {
     g_auto(GStrv) cells = g_strsplit(line, "\t", -1);
-    guint n = g_strv_length(cells);
-    if (p->fields->len == 1) {
-        json_t *one = json_object();
-        json_object_set_new(one, p->fields->pdata[0], json_string(line));
-        return one;
-    }
-    if (n != p->fields->len) {
-        g_ptr_array_add(p->fields, NULL);
-        g_autofree char *names = g_strjoinv(", ", (char **)p->fields->pdata);
-        fail_user(error, "%u cells between tabs where %u are wanted (%s); --jsonl takes objects, --raw whole inputs", n,
-                  p->fields->len - 1, names);
-        return NULL;
-    }
+    const guint n = MAX(g_strv_length(cells), 1), wanted = p->fields->len; /* an empty line is one empty cell */
     json_t *row = json_object();
-    for (guint i = 0; i < n; i++)
-        json_object_set_new(row, p->fields->pdata[i], json_string(cells[i]));
-    return row;
+    if (n == wanted) {
+        for (guint i = 0; i < n; i++)
+            json_object_set_new(row, p->fields->pdata[i], json_string(*line ? cells[i] : line));
+        return row;
+    }
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (guint i = 0; i < wanted; i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", (const char *)p->fields->pdata[i]);
+    fail_user(error,
+              "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs, --raw "
+              "whole inputs",
+              n, n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str);
+    json_decref(row);
+    return NULL;
 }
 
 static json_t *read_object(const char *line, GError **error)

@@ -49,6 +49,16 @@ echo 'mark: loni loni tuka gufi' | "$loam" predict runs/a --raw >out && [ "$(cat
 echo "ok: predictions of lines, of objects and of whole inputs"
 printf '\xef\xbb\xbfbari tuka koti mesa\r\n' | "$loam" predict runs/a --json >out || fail "predict with a byte order mark"
 grep -q '"input":"mark: bari tuka koti mesa"' out || fail "$(cat out)"
+# A table without a header is no text: its label would be read with it. Texts with tabs are given as objects or whole.
+got=0
+printf 'bari\n\nbari tuka\tbad\n' | "$loam" predict runs/a --json >out 2>err || got=$?
+[ "$got" = 1 ] && [ "$(wc -l <out)" = 2 ] && grep -q 'line 3: 2 cells between tabs where 1 is wanted (text); --jsonl takes objects, whose texts may hold tabs' err ||
+    fail "two columns: $(cat out err)"
+echo '{"text": "bari\ttuka"}' | "$loam" predict runs/a --jsonl --json 2>err | grep -q '"input":"mark: bari\\ttuka"' || fail "a tab in an object: $(cat err)"
+printf 'mark: bari\ttuka\n' | "$loam" predict runs/a --raw --json 2>err | grep -q '"input":"mark: bari\\ttuka"' || fail "a tab in a whole input: $(cat err)"
+# Lines left out change nothing for the lines after them.
+printf 'bari\ttuka\nbari\tb\tc\nx\nkoti\tmesa\n' | "$loam" predict runs/a --on-error skip --json 'task.input={text} of {mark}' >out 2>err || fail "$(cat err)"
+[ "$(grep -o '"input":"[^"]*"' out | tr '\n' ' ')" = '"input":"bari of tuka" "input":"koti of mesa" ' ] && grep -q 'line 3: 1 cell between' err || fail "lines left out: $(cat out err)"
 # A device that has no end is written to, and not read.
 expect 2 '/dev/full' bash -c "echo bari | timeout 900 '$loam' predict runs/a --out /dev/full"
 # Thousands of lines to a file: killed, torn, gone on with; another input or another model is refused.
