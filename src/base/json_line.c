@@ -1,10 +1,13 @@
 #include "base/json_line.h"
 
+#include "base/check.h"
 #include "base/error.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 json_t *json_finite(double value)
 {
@@ -24,6 +27,15 @@ bool json_fail(const json_error_t *reason, GError **error)
     if (json_error_code(reason) == json_error_null_character)
         return fail_user(error, "\\u0000, a NUL, is no character of a text; write \\ufffd in its place");
     return fail_user(error, "not JSON: %s", reason->text);
+}
+
+bool json_write_file(const char *path, const json_t *value, size_t flags, const char *end, GError **error)
+{
+    char *json = json_dumps(value, flags);
+    CHECK(json, "%s: a value is no JSON", path);
+    g_autofree char *text = g_strconcat(json, end, NULL);
+    free(json);
+    return io_write_file(path, text, strlen(text), error);
 }
 
 bool print_json_line(json_t *object, GError **error)

@@ -1,4 +1,5 @@
-/* json_line.h: results as one JSON object per line of standard output, and what is wrong with JSON that is read. */
+/* json_line.h: JSON that is written: values, files, and results as one object per line of standard output; and what is
+ * wrong with JSON that is read. */
 #pragma once
 
 #include <glib.h>
@@ -11,6 +12,8 @@ json_t *json_finite(double value);
 json_t *json_ids(const int32_t *ids, int64_t n);
 /* The user's error of a text that jansson refused; returns false. */
 bool json_fail(const json_error_t *reason, GError **error);
+/* Writes a value as a file: its JSON by jansson's flags, then `end`. */
+bool json_write_file(const char *path, const json_t *value, size_t flags, const char *end, GError **error);
 /* Prints the object as one line on standard output and frees it. object NULL is an error: jansson returns NULL if a
  * string is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);

@@ -291,9 +291,7 @@ char *text_shell_word(const char *word)
 
 size_t text_common(const char *a, const char *b)
 {
-    size_t n = 0;
-    while (a[n] && a[n] == b[n])
-        n++;
+    size_t n = (size_t)common_prefix(a, b);
     while (n > 0 && ((a[n] & 0xc0) == 0x80 || (b[n] & 0xc0) == 0x80))
         n--;
     return n;

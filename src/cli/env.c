@@ -1,5 +1,4 @@
 /* env.c: `loam env`: the machine, the libraries and the build, for bug reports. */
-#include "base/cores.h"
 #include "base/machine.h"
 #include "cli/cli.h"
 #include "comm/launch.h"

@@ -51,23 +51,21 @@ const char *fairseq_dict_special_symbol(int id)
     return specials[id];
 }
 
-GHashTable *fairseq_dict_ids(const FairseqDict *dict)
+/* A map from the special symbols to their ids. Its keys are borrowed. */
+static GHashTable *special_ids(void)
 {
     GHashTable *ids = g_hash_table_new(g_str_hash, g_str_equal);
     for (int i = 0; i < FAIRSEQ_SPECIALS; i++)
         g_hash_table_insert(ids, (char *)specials[i], GINT_TO_POINTER(i));
-    for (guint i = 0; i < dict->symbols->len; i++)
-        g_hash_table_insert(ids, dict->symbols->pdata[i], GINT_TO_POINTER((int)i + FAIRSEQ_SPECIALS));
     return ids;
 }
 
-/* A set for the symbols read so far, which at first has only the special ones. Its keys are borrowed. */
-static GHashTable *new_seen(void)
+GHashTable *fairseq_dict_ids(const FairseqDict *dict)
 {
-    GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
-    for (int i = 0; i < FAIRSEQ_SPECIALS; i++)
-        g_hash_table_add(seen, (char *)specials[i]);
-    return seen;
+    GHashTable *ids = special_ids();
+    for (guint i = 0; i < dict->symbols->len; i++)
+        g_hash_table_insert(ids, dict->symbols->pdata[i], GINT_TO_POINTER((int)i + FAIRSEQ_SPECIALS));
+    return ids;
 }
 
 /* "SYMBOL COUNT" or "SYMBOL COUNT #fairseq:overwrite"; a symbol may contain spaces. The line is modified. */
@@ -103,7 +101,7 @@ FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes
     }
     g_autofree char *text = g_strndup(data, bytes);
     g_autoptr(FairseqDict) dict = fairseq_dict_new();
-    g_autoptr(GHashTable) seen = new_seen();
+    g_autoptr(GHashTable) seen = special_ids();
     int number = 1;
     for (char *line = text, *end; *line != 0; line = end, number++) {
         end = line + strcspn(line, "\n");
@@ -120,7 +118,7 @@ FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes
 bool fairseq_dict_write(const FairseqDict *dict, const char *path, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    g_autoptr(GHashTable) seen = new_seen();
+    g_autoptr(GHashTable) seen = special_ids();
     for (guint i = 0; i < dict->symbols->len; i++) {
         char *symbol = dict->symbols->pdata[i];
         g_string_append_printf(text, "%s %" G_GINT64_FORMAT "%s\n", symbol, g_array_index(dict->counts, int64_t, i),

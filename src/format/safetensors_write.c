@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/json_line.h"
 
 #include <math.h>
 #include <string.h>
@@ -297,10 +298,7 @@ static bool write_index(json_t *weight_map, int64_t total_bytes, const char *fol
     g_autofree char *path = g_build_filename(folder, "model.safetensors.index.json", NULL);
     json_auto_t *root =
         json_pack("{s:{s:I}, s:O}", "metadata", "total_size", (json_int_t)total_bytes, "weight_map", weight_map);
-    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
-    g_autofree char *text = g_strconcat(json, "\n", NULL);
-    free(json);
-    return io_write_file(path, text, strlen(text), error);
+    return json_write_file(path, root, JSON_INDENT(2) | JSON_SORT_KEYS, "\n", error);
 }
 
 bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error)

@@ -158,6 +158,11 @@ bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, fl
     return true;
 }
 
+bool file_tensor_equal(const FileTensor *a, const FileTensor *b)
+{
+    return strcmp(a->dtype, b->dtype) == 0 && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+}
+
 void file_tensor_leave(const FileTensor *tensor)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)tensor->data;

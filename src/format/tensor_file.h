@@ -32,6 +32,8 @@ const char *tensor_file_metadata(const TensorFile *file, const char *key);
 /* Copies elements [first, first + n) of a tensor to `out`, converted to f32 from F32, F16, BF16 or F64; any other type
  * is a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
+/* Whether two tensors have the same type and the same bytes. */
+bool file_tensor_equal(const FileTensor *a, const FileTensor *b);
 /* Tells the system that a tensor is not read again soon: pages of a mapped file that hold nothing else no longer count
  * as memory of this process. If the tensor is read again, so is the file. */
 void file_tensor_leave(const FileTensor *tensor);

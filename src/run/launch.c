@@ -1,7 +1,7 @@
 #include "run/launch.h"
 
-#include "base/cores.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "comm/launch.h"
 #include "comm/mpi/mpi.h"
 

@@ -1,4 +1,4 @@
-#include "base/cores.h"
+#include "base/machine.h"
 
 #include <glib.h>
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -41,10 +42,7 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
         "tree",
         meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes", (json_int_t)meta->tree_bytes)
                              : NULL);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    g_autofree char *lines = g_strconcat(text, "\n", NULL);
-    free(text);
-    return io_write_file(path, lines, strlen(lines), error);
+    return json_write_file(path, root, JSON_INDENT(2) | JSON_PRESERVE_ORDER, "\n", error);
 }
 
 /* Reads the kind of labels; fails unless exactly the kinds with named classes have names. */

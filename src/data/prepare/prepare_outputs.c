@@ -1,6 +1,6 @@
 /* prepare_outputs.c: the files that `loam prepare` writes with given options: their names, and the weights of
  * languages. */
-#include "base/file.h"
+#include "base/json_line.h"
 #include "base/log.h"
 #include "data/prepare/prepare_pipeline.h"
 
@@ -97,8 +97,6 @@ bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *st
         if (shares[i] > 0)
             json_object_set_new(root, language, json_real(shares[i]));
     }
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-    g_autofree char *lines = g_strconcat(text, "\n", NULL), *path = prepare_weights_path(options);
-    free(text);
-    return io_write_file(path, lines, strlen(lines), error);
+    g_autofree char *path = prepare_weights_path(options);
+    return json_write_file(path, root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17), "\n", error);
 }

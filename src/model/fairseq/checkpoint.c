@@ -89,8 +89,3 @@ int64_t fairseq_count_blocks(const TensorFile *file, const char *prefix)
     }
     return MOST_BLOCKS;
 }
-
-bool fairseq_same_values(const FileTensor *a, const FileTensor *b)
-{
-    return strcmp(a->dtype, b->dtype) == 0 && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
-}

@@ -14,8 +14,6 @@ bool fairseq_flag(const TensorFile *file, const char *name); /* false if the che
 bool fairseq_heads(const TensorFile *file, const char *name, int64_t width, int64_t *heads, GError **error);
 /* Number of blocks: the smallest N for which there is no tensor PREFIX.N.fc1.weight. */
 int64_t fairseq_count_blocks(const TensorFile *file, const char *prefix);
-/* Whether two tensors have the same type and the same bytes. */
-bool fairseq_same_values(const FileTensor *a, const FileTensor *b);
 /* Sets the options that are the same in all models of fairseq, and the defaults of its rates. */
 void fairseq_defaults(ModelConfig *config);
 /* Reads the activation and the dropout rates, and checks the configuration. */

@@ -53,7 +53,7 @@ static bool read_tensors(const TensorFile *file, ModelConfig *config, GError **e
     config->vocab = embedding->shape[0];
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
-    config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
+    config->tie_embeddings = head == NULL || file_tensor_equal(head, embedding);
     config->final_norm = tensor_file_find(file, PREFIX "layer_norm.weight") != NULL;
     config->embed_norm = tensor_file_find(file, PREFIX "layernorm_embedding.weight") != NULL;
     read_positions(file, config);

@@ -100,14 +100,14 @@ static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **
                      *head = tensor_file_find(file, PREFIX "decoder.output_projection.weight");
     if (up == NULL)
         return false;
-    if (!fairseq_same_values(embedding, second))
+    if (!file_tensor_equal(embedding, second))
         return fail_user(error, "its encoder and its decoder have different embeddings; loam uses one for both");
     config->n_enc = fairseq_count_blocks(file, PREFIX "encoder.layers");
     config->n_dec = fairseq_count_blocks(file, PREFIX "decoder.layers");
     config->vocab = embedding->shape[0];
     config->width = embedding->shape[1];
     config->ffn = up->shape[0];
-    config->tie_embeddings = head == NULL || fairseq_same_values(head, embedding);
+    config->tie_embeddings = head == NULL || file_tensor_equal(head, embedding);
     config->embed_norm = tensor_file_find(file, PREFIX "encoder.layernorm_embedding.weight") != NULL;
     config->final_norm = tensor_file_find(file, PREFIX "encoder.layer_norm.weight") != NULL;
     return read_positions(file, config, error) &&

@@ -13,18 +13,14 @@ typedef struct Head {
     int bucket;      /* bucket of its parameters */
     bool vocabulary; /* its classes are the tokens of the vocabulary: its projection may be the tied embedding, and its
                         loss includes z-loss */
-    bool (*present)(const ModelConfig *config);
+    unsigned kinds;  /* bits 1 << LabelKind: models with such a classifier have the head; 0 means those with
+                        model.sentence_head */
     /* The sum of the weights of the rows with a target, in a model that has the head. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
     HeadRows (*rows)(const Ctx *cx,
                      const Batch *batch); /* the rows for head_loss; NULL means that the head uses classifier_loss */
 } Head;
-
-static bool tokens_present(const ModelConfig *config)
-{
-    return config->classifier == LABELS_NONE;
-}
 
 static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, G_GNUC_UNUSED const ModelConfig *config,
                            const Batch *batch)
@@ -98,11 +94,6 @@ static HeadW tokens_weights(const ModelConfig *config, const ModelW *w, const Mo
                     .scale = config->scale_logits ? 1 / sqrtf((float)config->width) : 1 };
 }
 
-static bool pairs_present(const ModelConfig *config)
-{
-    return config->sentence_head;
-}
-
 static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, G_GNUC_UNUSED const ModelConfig *config,
                           const Batch *batch)
 {
@@ -160,16 +151,6 @@ static HeadW pairs_weights(const ModelConfig *config, const ModelW *w, const Mod
 
 /* ---- the classifier of a fine-tuned encoder ---- */
 
-static bool classes_present(const ModelConfig *config)
-{
-    return config->classifier != LABELS_NONE && config->classifier != LABELS_VALUE;
-}
-
-static bool value_present(const ModelConfig *config)
-{
-    return config->classifier == LABELS_VALUE;
-}
-
 static double classes_count(const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
 {
     return classifier_count((LabelKind)config->classifier, loss->class_weights, batch);
@@ -208,28 +189,32 @@ static Classifier classifier_of(const ModelConfig *config, const HeadW *weights,
 static const Head heads[HEAD_COUNT] = {
     [HEAD_TOKENS] = { .names = { "token", "loss_mlm", "accuracy", "target tokens" },
                       .bucket = BUCKET_LM_HEAD,
+                      .kinds = 1 << LABELS_NONE,
                       .vocabulary = true,
-                      .present = tokens_present,
                       .count = tokens_count,
                       .rows = tokens_rows,
                       .weights = tokens_weights },
     [HEAD_LABELS] = { .names = { "label", "loss_label", "accuracy_label", "sequences" },
                       .bucket = BUCKET_POOLER,
-                      .present = pairs_present,
                       .count = pairs_count,
                       .rows = pairs_rows,
                       .weights = pairs_weights },
     [HEAD_CLASSES] = { .names = { "class", "loss_class", "accuracy_class", "labels" },
                        .bucket = BUCKET_POOLER,
-                       .present = classes_present,
+                       .kinds = 1 << LABELS_SEQUENCE | 1 << LABELS_TOKENS | 1 << LABELS_SPAN | 1 << LABELS_CHOICE,
                        .count = classes_count,
                        .weights = classifier_weights },
     [HEAD_VALUE] = { .names = { "value", "loss_value", NULL, "values" },
                      .bucket = BUCKET_POOLER,
-                     .present = value_present,
+                     .kinds = 1 << LABELS_VALUE,
                      .count = classes_count,
                      .weights = classifier_weights },
 };
+
+static bool has_head(const ModelConfig *config, HeadId head)
+{
+    return heads[head].kinds ? heads[head].kinds >> config->classifier & 1 : config->sentence_head;
+}
 
 const HeadNames *loss_names(HeadId head)
 {
@@ -239,7 +224,7 @@ const HeadNames *loss_names(HeadId head)
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch)
 {
     for (int h = 0; h < HEAD_COUNT; h++)
-        if (heads[h].present(config))
+        if (has_head(config, (HeadId)h))
             loss->n_targets[h] += heads[h].count(loss, config, batch);
 }
 
@@ -322,7 +307,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     if (loss->class_weights && cx->dev->computes)
         model->class_rows += classifier_count((LabelKind)model->config.classifier, NULL, batch);
     for (HeadId h = 0; h < HEAD_COUNT; h++)
-        if (heads[h].present(&model->config))
+        if (has_head(&model->config, h))
             run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
     op_total_add(cx->dev, model->sums, sums);
     arena_reset(cx->scratch, mark);

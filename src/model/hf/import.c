@@ -86,8 +86,7 @@ static const FileTensor *find_param(const Source *source, const char *ours)
 static bool file_is_tied(const Source *source)
 {
     const FileTensor *head = find_param(source, "lm_head"), *shared = find_param(source, "shared");
-    return head == NULL || (shared && strcmp(head->dtype, shared->dtype) == 0 && head->bytes == shared->bytes &&
-                            memcmp(head->data, shared->data, head->bytes) == 0);
+    return head == NULL || (shared && file_tensor_equal(head, shared));
 }
 
 /* If a file has the logits' bias under both names, transformers uses the second one. */

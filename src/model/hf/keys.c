@@ -29,11 +29,8 @@ json_t *hf_read_object(const char *path, GError **error)
 bool hf_write_object(const char *folder, const char *name, json_t *root, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
-    g_autofree char *text = g_strconcat(json, "\n", NULL);
-    free(json);
-    json_decref(root);
-    return io_write_file(path, text, strlen(text), error);
+    json_auto_t *own = root;
+    return json_write_file(path, own, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15), "\n", error);
 }
 
 static bool is_absent(const json_t *value)

@@ -1,5 +1,6 @@
 /* snapshot.c: the contents of a checkpoint at one moment of a run, and writing them to a folder. */
 #include "base/file.h"
+#include "base/json_line.h"
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
 
@@ -123,10 +124,7 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
     json_auto_t *root = json_copy(snapshot->root);
     json_object_set(root, "files", files);
     checkpoint_seal(root);
-    char *text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
-    bool done = io_write_file(path, text, strlen(text), error);
-    free(text);
-    return done;
+    return json_write_file(path, root, JSON_INDENT(1) | JSON_SORT_KEYS, "", error);
 }
 
 /* Adds the entries of the other ranks to `files`. Fails if a rank is lost: its parts would be missing. */

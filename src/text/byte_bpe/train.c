@@ -1,5 +1,6 @@
 /* byte_bpe/train.c: trains a byte-level BPE tokenizer and writes GPT-2's files, vocab.json and merges.txt. */
 #include "base/file.h"
+#include "base/json_line.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/pre_tokenizer.h"
 #include "text/vocab_builder/vocab_builder.h"
@@ -65,10 +66,7 @@ static bool write_vocab(const VocabBuilder *builder, const char *path, GError **
     json_auto_t *vocab = json_object();
     for (guint id = 0; id < builder->names->len; id++)
         json_object_set_new(vocab, builder->names->pdata[id], json_integer(id));
-    char *text = json_dumps(vocab, 0);
-    bool done = io_write_file(path, text, strlen(text), error);
-    free(text);
-    return done;
+    return json_write_file(path, vocab, 0, "", error);
 }
 
 static bool write_merges(const VocabBuilder *builder, const char *path, GError **error)

@@ -1,6 +1,6 @@
 #include "text/vocab_builder/vocab_builder.h"
 
-#include "base/file.h"
+#include "base/json_line.h"
 #include "base/log.h"
 #include "text/roles.h"
 #include "text/tokenizer_settings.h"
@@ -97,9 +97,7 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
     }
     json_object_update(config, roles);
     json_object_set_new(config, "added_tokens_decoder", tokenizer_settings_decoder(added));
-    char *text = json_dumps(config, JSON_INDENT(1));
-    bool done = io_write_file(path, text, strlen(text), error);
-    free(text);
+    const bool done = json_write_file(path, config, JSON_INDENT(1), "", error);
     json_decref(config);
     return done;
 }
