@@ -10,6 +10,7 @@
 #include "report/series.h"
 #include "run/history.h"
 #include "run/run_dir.h"
+#include "run/run_find.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,8 +59,9 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
     for (size_t n = strlen(run->name); n > 1 && run->name[n - 1] == '/'; n--)
         run->name[n - 1] = '\0';
     run->settings = option_settings_new();
-    if (io_exists(path, "metrics.jsonl") && !io_exists(path, "config.yaml"))
-        return fail_user(error, "%s has no config.yaml, whose options are compared: put it back", path);
+    if (io_exists(path, "metrics.jsonl") && !run_has_config(path))
+        return fail_user(error, "%s has %s config.yaml, whose options are compared: put it back", path,
+                         io_exists(path, "config.yaml") ? "an empty" : "no");
     if (!history_read(&run->history, path, error))
         return false;
     if (run->history.skipped > 0)
@@ -94,14 +96,17 @@ static bool read_runs(Run *runs, char *const *paths, int *n, GError **error)
     return true;
 }
 
-/* The paths, of which a folder that is no run, such as that of a sweep, stands for the runs below it. */
+/* The paths, of which a folder that is no run, such as that of a sweep, stands for the runs below it; remnants of runs
+ * there are warnings. */
 static GPtrArray *run_paths(char *const *paths, int n)
 {
     GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
     for (int i = 0; i < n; i++) {
         const guint before = all->len;
+        g_autoptr(GPtrArray) remnants = g_ptr_array_new_with_free_func(g_free);
         if (g_file_test(paths[i], G_FILE_TEST_IS_DIR) && !io_exists(paths[i], "metrics.jsonl"))
-            run_find_below(all, paths[i]);
+            run_find_below(all, remnants, paths[i]);
+        run_warn_of_remnants(remnants);
         if (all->len == before)
             g_ptr_array_add(all, g_strdup(paths[i]));
     }

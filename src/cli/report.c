@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "run/run_dir.h"
+#include "run/run_find.h"
 
 #include <string.h>
 
@@ -40,7 +40,9 @@ bool verb_report(int argc, char **argv, GError **error)
         return false;
     if (!cli_check_suffix("out", out, ".html", error))
         return false;
-    g_autoptr(GPtrArray) dirs = run_find_each(argv + 1, argc - 1, USAGE, error);
+    g_autoptr(GPtrArray) remnants = g_ptr_array_new_with_free_func(g_free),
+                         dirs = run_find_each(remnants, argv + 1, argc - 1, USAGE, error);
+    run_warn_of_remnants(remnants);
     if (dirs == NULL)
         return false;
     if (dirs->len > REPORT_RUNS)

@@ -2,7 +2,7 @@
 #include "base/amount.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "run/run_dir.h"
+#include "run/run_find.h"
 #include "run/run_status.h"
 
 #include <inttypes.h>
@@ -14,9 +14,9 @@ static const char about[] =
     "Says of each run whether it is alive, stalled, lost (its processes were killed), stopped (with a checkpoint),\n"
     "failed or ended, what it is doing, its last loss and its last save. A folder stands for the runs below it, such "
     "as\n"
-    "those of a sweep. The exit status is not 0 if a run is stalled, lost or failed, if its last checkpoint is "
-    "missing,\n"
-    "or if a path has no run, so that a script may raise an alarm.\n"
+    "those of a sweep. The exit status is not 0 if a run is stalled, lost or failed, lacks its config.yaml or its "
+    "last\n"
+    "checkpoint, or if a path has no run, so that a script may raise an alarm.\n"
     "\n"
     "  loam status runs/*\n";
 static char *silent, *stalled;
@@ -76,14 +76,15 @@ static bool print_status(const char *dir, double silent_s, double stalled_s, int
     return printed;
 }
 
-/* Adds the runs of all paths to `dirs`. With several paths, one that has no run is a warning, and *worst becomes the
- * larger of it and of that error's exit status. Returns the number of such paths, or -1 if it fails. */
-static int find_runs(GPtrArray *dirs, char *const *paths, int n, int *worst, GError **error)
+/* Adds the runs of all paths to `dirs`, and what is left of others to `remnants`. With several paths, one that has no
+ * run is a warning, and *worst becomes the larger of it and of that error's exit status. Returns the number of such
+ * paths, or -1 if it fails. */
+static int find_runs(GPtrArray *dirs, GPtrArray *remnants, char *const *paths, int n, int *worst, GError **error)
 {
     int none = 0;
     for (int i = 0; i < n; i++) {
         g_autoptr(GError) problem = NULL;
-        g_autoptr(GPtrArray) found = run_find_each(&paths[i], 1, USAGE, n > 1 ? &problem : error);
+        g_autoptr(GPtrArray) found = run_find_each(remnants, &paths[i], 1, USAGE, n > 1 ? &problem : error);
         if (found)
             g_ptr_array_extend_and_steal(dirs, g_steal_pointer(&found));
         else if (n == 1)
@@ -107,23 +108,28 @@ bool verb_status(int argc, char **argv, GError **error)
         { 0 },
     };
     double silent_s = RUN_SILENT_S, stalled_s = RUN_STALLED_S;
-    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free),
+                         remnants = g_ptr_array_new_with_free_func(g_free);
     int bad = 0, gone = 0, worst = 1;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_time("--silent", silent, &silent_s, error) ||
         !read_time("--stalled", stalled, &stalled_s, error))
         return false;
-    const int none = find_runs(dirs, argv + 1, argc - 1, &worst, error);
+    const int none = find_runs(dirs, remnants, argv + 1, argc - 1, &worst, error);
+    run_warn_of_remnants(remnants);
     if (none < 0)
         return false;
     for (guint i = 0; i < dirs->len; i++)
         if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, &gone, error))
             return false;
-    g_autofree char *runs = bad > 0 ? g_strdup_printf("%d of %u runs %s %s", bad, dirs->len, bad == 1 ? "is" : "are",
-                                                      gone == 0 ? "stalled, lost or failed"
-                                                                : "stalled, lost or failed, or without its checkpoint")
-                                    : g_strdup(""),
-                    *paths = none > 0 ? g_strdup_printf("%s%d of %d paths %s no run", bad > 0 ? ", " : "", none,
-                                                        argc - 1, none == 1 ? "is" : "are")
-                                      : g_strdup("");
-    return bad + none == 0 || fail_as(error, (LoamError)worst, "%s%s", runs, paths);
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (bad > 0)
+        g_string_append_printf(text, "%d of %u runs %s stalled, lost or failed%s", bad, dirs->len,
+                               bad == 1 ? "is" : "are", gone == 0 ? "" : ", or without its checkpoint");
+    if (none > 0)
+        g_string_append_printf(text, "%s%d of %d paths %s no run", text->len ? ", " : "", none, argc - 1,
+                               none == 1 ? "is" : "are");
+    if (remnants->len > 0)
+        g_string_append_printf(text, "%s%u more %s no whole run", text->len ? ", " : "", remnants->len,
+                               remnants->len == 1 ? "folder is" : "folders are");
+    return text->len == 0 || fail_as(error, (LoamError)worst, "%s", text->str);
 }

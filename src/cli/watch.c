@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "run/run_dir.h"
+#include "run/run_find.h"
 #include "run/run_status.h"
 
 #include <inttypes.h>
@@ -69,16 +69,18 @@ static void append_status(GString *text, const RunStatus *status, const char *di
         g_string_append_c(text, '\n');
 }
 
-/* Waits until each path has a run. */
+/* Waits until each path has a run, and warns of remnants of runs. */
 static GPtrArray *wait_for_runs(char *const *paths, int n, GError **error)
 {
     for (bool said = false;; said = true) {
         g_autoptr(GError) problem = NULL;
-        GPtrArray *dirs = run_find_each(paths, n, USAGE, &problem);
+        g_autoptr(GPtrArray) remnants = g_ptr_array_new_with_free_func(g_free);
+        GPtrArray *dirs = run_find_each(remnants, paths, n, USAGE, &problem);
         bool missing = dirs == NULL && n > 0 && error_status(problem) == LOAM_ERROR_USER;
         for (int i = 0; missing && i < n; i++)
             missing = !g_file_test(paths[i], G_FILE_TEST_EXISTS) || g_file_test(paths[i], G_FILE_TEST_IS_DIR);
         if (!missing) {
+            run_warn_of_remnants(remnants);
             if (problem)
                 g_propagate_error(error, g_steal_pointer(&problem));
             return dirs;

@@ -9,6 +9,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"
+#include "run/run_find.h"
 
 #include <inttypes.h>
 #include <math.h>

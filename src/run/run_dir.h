@@ -9,16 +9,6 @@
 
 /* Whether the folder has a config.yaml; an empty one, which no run writes, counts as none. */
 bool run_has_config(const char *dir);
-/* The run directory that PATH names; PATH is the directory, or the config.yaml in it. NULL if PATH is neither. g_free.
- * */
-char *run_of(const char *path);
-/* As run_of, but a path that is no run directory is an error, which says what is missing there. */
-char *run_find(const char *path, GError **error);
-/* Adds the run directory (char *) that PATH names to `dirs`, or else those of all runs in the folders below it, such as
- * the runs of a sweep, sorted by name; then those that links directly in PATH lead to. */
-void run_find_below(GPtrArray *dirs, const char *path);
-/* The run directories of all paths, by run_find_below. Fails unless there is a path, and each has a run. */
-GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **error);
 /* Fails if `dir` is a folder that contains files but is not a run directory, so that a run cannot mix with or replace
  * them, or if a file that the run would open there is a FIFO, a socket or a disk. */
 bool run_check_folder(const char *dir, GError **error);

@@ -90,6 +90,36 @@ expect 0 "$work/sweep/lr=1/seed-2: stopped" "$loam" watch "$work/sweep"
 "$loam" status "$work/run" --json | grep -q '"state": *"stopped"' || fail "$("$loam" status "$work/run" --json)"
 expect 1 'is not a time' "$loam" status "$work/run" --silent 3steps
 
+# A folder names what is left of runs beside the whole ones; folders of other programs are none.
+mkdir -p "$work/remnants/other/checkpoints"
+cp -r "$work/done" "$work/remnants/whole"
+for kind in no-config empty unsaved failed; do
+    cp -r "$work/done" "$work/remnants/$kind"
+done
+rm "$work/remnants/no-config/config.yaml"
+mkdir "$work/remnants/no-config/rollback"
+cp -r "$work/done/config.yaml" "$work/done/checkpoints" "$work/remnants/no-config/rollback/"
+: >"$work/remnants/empty/config.yaml"
+rm -r "$work/remnants/unsaved/checkpoints"
+rm -r "$work/remnants/failed"/{config.yaml,checkpoints,metrics.jsonl,ranks}
+echo '{"loss": 1}' >"$work/remnants/other/metrics.jsonl"
+echo 'width: 3' >"$work/remnants/other/config.yaml"
+ln -s "$work/remnants/no-config" "$work/remnants/again"
+for command in status "status --json" watch collect compare "report --out $work/remnants.html"; do
+    case $command in status*) want=1 ;; *) want=0 ;; esac
+    expect "$want" "warning: $work/remnants/no-config is no whole run of loam: it has no config.yaml; \`loam train" "$loam" $command "$work/remnants"
+    grep -q "warning: $work/remnants/empty is no whole run of loam: its config.yaml is empty" "$work/err" &&
+        grep -q "warning: $work/remnants/unsaved is no run of loam: it has no checkpoints" "$work/err" &&
+        grep -q "warning: $work/remnants/failed is no whole run of loam" "$work/err" &&
+        [ "$(grep -c 'warning: .*remnants/' "$work/err")" = 4 ] && ! grep -q rollback "$work/out" || fail "$command: $(cat "$work/err" "$work/out")"
+done
+expect 1 '4 more folders are no whole run' "$loam" status "$work/remnants"
+mkdir "$work/one"
+mv "$work/remnants/empty" "$work/one/"
+expect 1 '1 of 2 paths is no run' "$loam" status "$work/done" "$work/one"
+grep -q "warning: $work/one/empty is no whole run of loam: its config.yaml is empty" "$work/err" || fail "$(cat "$work/err")"
+expect 1 'empty has an empty config.yaml, whose options are compared: put it back' "$loam" compare "$work/one/empty"
+
 # A process of this machine that is gone counts as lost some seconds after its last heartbeat; of another machine it is not known.
 for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
     read -r status state host <<<"$case"

@@ -6,6 +6,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
+#include "run/run_find.h"
 #include "run/run_status.h"
 
 #include <inttypes.h>
@@ -296,11 +297,14 @@ static void keep_once(GPtrArray *dirs)
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
-    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free),
+                         remnants = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
     for (int i = 0; i < n; i++)
-        run_find_below(dirs, paths[i]);
+        run_find_below(dirs, remnants, paths[i]);
     keep_once(dirs);
+    keep_once(remnants);
+    run_warn_of_remnants(remnants);
     for (guint i = 0; i < dirs->len; i++)
         read_run(runs, tokenizers, dirs->pdata[i], options);
     if (runs->len == 0) {

@@ -10,6 +10,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
+#include "run/run_find.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -6,7 +6,7 @@
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
 #include "run/config/config.h"
-#include "run/run_dir.h"
+#include "run/run_find.h"
 #include "train/train.h"
 
 #include <inttypes.h>
@@ -232,7 +232,7 @@ static void take_folder(const char *dir, const Config *config, OneRun *run)
     g_autofree char *own = folder_of(dir, run), *there = run_of(own);
     g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
     if (there == NULL)
-        run_find_below(found, dir);
+        run_find_below(found, NULL, dir);
     for (guint i = 0; i < found->len; i++) {
         const char *folder = (const char *)found->pdata[i] + strlen(dir);
         folder += strspn(folder, "/");

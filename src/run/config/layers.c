@@ -7,6 +7,7 @@
 #include "model/hf/hf.h"
 #include "run/model_path.h"
 #include "run/run_dir.h"
+#include "run/run_find.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "run/config/config.h"
 #include "run/config/layers.h"
 #include "run/run_dir.h"
+#include "run/run_find.h"
 #include "text/tokenizer.h"
 
 #include <string.h>
