@@ -14,6 +14,12 @@ json_t *json_finite(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+const char *json_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
 json_t *json_ids(const int32_t *ids, int64_t n)
 {
     json_t *array = json_array();

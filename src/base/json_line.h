@@ -8,6 +8,8 @@
 
 /* The value as a JSON number, or JSON null if it is NaN or infinite, which JSON cannot express. */
 json_t *json_finite(double value);
+/* The string at a key of an object; "" if there is none. */
+const char *json_text(const json_t *object, const char *key);
 /* A JSON array of token ids. */
 json_t *json_ids(const int32_t *ids, int64_t n);
 /* The user's error of a text that jansson refused; returns false. */

@@ -33,7 +33,7 @@ static void *open_bytes(const char *path, const char *data, size_t bytes, Tokeni
     json_auto_t *root = tokenizer_json_parse_settings(data, bytes, error);
     if (root == NULL)
         return NULL;
-    if (strcmp(tokenizer_json_text(root, "tokenizer_class"), "ByT5Tokenizer") != 0) {
+    if (strcmp(json_text(root, "tokenizer_class"), "ByT5Tokenizer") != 0) {
         fail_user(error, "its tokenizer_class is not ByT5Tokenizer, and no file of another tokenizer lies beside it");
         return NULL;
     }

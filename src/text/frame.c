@@ -30,15 +30,9 @@ bool frame_is_empty(const TextFrame *frame)
     return frame->before.n + frame->after.n == 0;
 }
 
-static bool tokens_equal(const FrameTokens *a, const FrameTokens *b)
-{
-    return a->n == b->n && memcmp(a->ids, b->ids, (size_t)a->n * sizeof *a->ids) == 0;
-}
-
 bool frame_equal(const TextFrame *a, const TextFrame *b)
 {
-    return tokens_equal(&a->before, &b->before) && tokens_equal(&a->after, &b->after) &&
-           tokens_equal(&a->between, &b->between) && tokens_equal(&a->last, &b->last);
+    return memcmp(a, b, sizeof *a) == 0; /* places beyond n are 0 */
 }
 
 void frame_append(GArray *ids, const FrameTokens *tokens)

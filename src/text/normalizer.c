@@ -66,7 +66,7 @@ static const struct {
 static bool read_char_map(const json_t *part, Step *step, GError **error)
 {
     gsize bytes = 0;
-    const char *base64 = tokenizer_json_text(part, "precompiled_charsmap");
+    const char *base64 = json_text(part, "precompiled_charsmap");
     g_autofree guchar *map = *base64 ? g_base64_decode(base64, &bytes) : NULL;
     if (!charsmap_is_valid((const char *)map, bytes))
         return fail_user(error, "its character map is damaged");
@@ -77,10 +77,10 @@ static bool read_char_map(const json_t *part, Step *step, GError **error)
 static bool read_replace(const json_t *part, Step *step, GError **error)
 {
     json_t *pattern = json_object_get(part, "pattern");
-    const char *literal = tokenizer_json_text(pattern, "String"), *regex = tokenizer_json_text(pattern, "Regex");
+    const char *literal = json_text(pattern, "String"), *regex = json_text(pattern, "Regex");
     g_autoptr(GError) wrong = NULL;
     step->type = STEP_REPLACE;
-    step->content = g_strdup(tokenizer_json_text(part, "content"));
+    step->content = g_strdup(json_text(part, "content"));
     if (*literal)
         step->literal = g_strdup(literal);
     else if (*regex)
@@ -106,7 +106,7 @@ static bool read_plain(const char *type, Step *step, GError **error)
 
 static bool read_step(json_t *part, Normalizer *plan, GError **error)
 {
-    const char *type = tokenizer_json_text(part, "type");
+    const char *type = json_text(part, "type");
     Step step = { .type = STEP_MAP };
     bool ok = true;
     if (strcmp(type, "Precompiled") == 0)
@@ -118,7 +118,7 @@ static bool read_step(json_t *part, Normalizer *plan, GError **error)
                        .left = json_is_true(json_object_get(part, "strip_left")),
                        .right = json_is_true(json_object_get(part, "strip_right")) };
     else if (strcmp(type, "Prepend") == 0)
-        step = (Step){ .type = STEP_PREPEND, .content = g_strdup(tokenizer_json_text(part, "prepend")) };
+        step = (Step){ .type = STEP_PREPEND, .content = g_strdup(json_text(part, "prepend")) };
     else if (!read_plain(type, &step, error))
         return false;
     g_array_append_val(plan->steps, step);
@@ -132,7 +132,7 @@ static bool read_part(json_t *part, Normalizer *plan, GError **error)
     json_t *inner;
     if (part == NULL)
         return true;
-    if (strcmp(tokenizer_json_text(part, "type"), "Sequence") != 0)
+    if (strcmp(json_text(part, "type"), "Sequence") != 0)
         return read_step(part, plan, error);
     json_array_foreach(json_object_get(part, "normalizers"), i, inner) if (!read_step(inner, plan, error)) return false;
     return true;

@@ -1,5 +1,7 @@
 #include "text/tokenizer_class.h"
 
+#include "base/json_line.h"
+
 #include <string.h>
 #include <xxhash.h>
 
@@ -28,18 +30,11 @@ static const struct {
 /* For these models transformers ignores tokenizer_class and takes tokenizer.json as it is. */
 static const char *const as_file_models[] = { "modernbert", "modernbert-decoder", NULL };
 
-/* The string at a key; "" if there is none. */
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config)
 {
     TokenizerClass found = { .text = CLASS_AS_FILE };
-    const char *name = text_at(settings, "tokenizer_class"), *model_type = text_at(config, "model_type");
-    name = *name ? name : text_at(config, "tokenizer_class");
+    const char *name = json_text(settings, "tokenizer_class"), *model_type = json_text(config, "model_type");
+    name = *name ? name : json_text(config, "tokenizer_class");
     size_t bytes = strlen(name) - (g_str_has_suffix(name, "Fast") ? strlen("Fast") : 0);
     const json_t *prefix = json_object_get(settings, "add_prefix_space"), *legacy = json_object_get(settings, "legacy");
     for (size_t i = 0; i < G_N_ELEMENTS(classes) && !g_strv_contains(as_file_models, model_type); i++) {
@@ -56,8 +51,8 @@ bool tokenizer_class_is_byte_level(const json_t *root)
 {
     json_t *part = json_object_get(root, "pre_tokenizer"), *list = json_object_get(part, "pretokenizers"), *inner;
     size_t i;
-    bool found = strcmp(text_at(part, "type"), "ByteLevel") == 0;
-    json_array_foreach(list, i, inner) found |= strcmp(text_at(inner, "type"), "ByteLevel") == 0;
+    bool found = strcmp(json_text(part, "type"), "ByteLevel") == 0;
+    json_array_foreach(list, i, inner) found |= strcmp(json_text(inner, "type"), "ByteLevel") == 0;
     return found;
 }
 
@@ -86,7 +81,7 @@ static bool replace_part(json_t *root, const char *key, json_t *part)
 static bool apply_byte_level(const TokenizerClass *class_, json_t *root)
 {
     json_t *before = json_object_get(root, "pre_tokenizer");
-    bool same = strcmp(text_at(before, "type"), "ByteLevel") == 0 &&
+    bool same = strcmp(json_text(before, "type"), "ByteLevel") == 0 &&
                 !json_is_false(json_object_get(before, "use_regex")) &&
                 json_is_true(json_object_get(before, "add_prefix_space")) == class_->prefix_space;
     return !same && replace_part(root, "pre_tokenizer",
@@ -97,7 +92,7 @@ static bool apply_byte_level(const TokenizerClass *class_, json_t *root)
 bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root)
 {
     json_t *model = json_object_get(root, "model");
-    const char *type = text_at(model, "type");
+    const char *type = json_text(model, "type");
     bool bpe = *type ? strcmp(type, "BPE") == 0 : json_object_get(model, "merges") != NULL;
     if (!bpe || class_->text == CLASS_AS_FILE ||
         (class_->text == CLASS_BYTE_LEVEL) != tokenizer_class_is_byte_level(root))

@@ -107,12 +107,6 @@ static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GErro
     return true;
 }
 
-const char *tokenizer_json_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error)
 {
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();

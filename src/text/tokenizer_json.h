@@ -2,6 +2,7 @@
  * that every kind of tokenizer needs; and builds its parts. */
 #pragma once
 
+#include "base/json_line.h"
 #include "text/added_tokens.h"
 #include "text/tokenizer_class.h"
 
@@ -40,8 +41,6 @@ size_t tokenizer_json_merges(const TokenizerJson *json); /* number of merges of 
  * with g_free. */
 bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char **right, GError **error);
 
-/* The string that an object has at a key; "" if it has none. */
-const char *tokenizer_json_text(const json_t *object, const char *key);
 /* The pieces of a vocabulary {"piece": id, …}, indexed by id; an element is NULL if no piece has the id. The strings
  * belong to `vocab`. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);

@@ -251,7 +251,7 @@ static bool read_settings(Tokenizer *tok, GError **error)
         add_class_tokens(tok, &config);
         if (tok->class_.name && !tokenizer_is_json(tok->path))
             tokenizer_settings_mask(&config, tok->added);
-        tok->separates_blanks = strcmp(tokenizer_json_text(config.root, TOKENIZER_BLANKS), "transformers") == 0;
+        tok->separates_blanks = strcmp(json_text(config.root, TOKENIZER_BLANKS), "transformers") == 0;
     }
     find_roles(tok, &config);
     if (is_file)
@@ -446,9 +446,9 @@ static const char *recorded_hash(const Tokenizer *tok, guint64 file)
 {
     const json_t *record = json_object_get(tok->settings, TOKENIZER_HASH);
     g_autofree char *name = g_strdup_printf("%016" G_GINT64_MODIFIER "x", file);
-    const char *hash = tokenizer_json_text(record, "hash");
-    const bool same = tokenizer_is_json(tok->path) && tok->facts.settings == 0 &&
-                      strcmp(tokenizer_json_text(record, "file"), name) == 0;
+    const char *hash = json_text(record, "hash");
+    const bool same =
+        tokenizer_is_json(tok->path) && tok->facts.settings == 0 && strcmp(json_text(record, "file"), name) == 0;
     return same && strlen(hash) == sizeof tok->hash - 1 ? hash : NULL;
 }
 

@@ -265,7 +265,7 @@ static const json_t *json_file(const json_t *files, const char *folder, const ch
 static bool read_pooling(const json_t *root, const char *module, SentenceFolder *folder, GError **error)
 {
     int n = 0;
-    const char *name = tokenizer_json_text(root, "pooling_mode");
+    const char *name = json_text(root, "pooling_mode");
     for (size_t i = 0; i < G_N_ELEMENTS(modes); i++)
         if (json_is_true(json_object_get(root, modes[i].key)) || strcmp(name, modes[i].name) == 0) {
             folder->pooling = modes[i].pooling;
@@ -286,8 +286,7 @@ static bool read_limits(const json_t *root, SentenceFolder *folder, GError **err
 
 static bool read_module(const json_t *files, const json_t *entry, SentenceFolder *folder, GError **error)
 {
-    const char *type = tokenizer_json_text(entry, "type"), *name = hf_sentence_module(entry),
-               *module = tokenizer_json_text(entry, "path");
+    const char *type = json_text(entry, "type"), *name = hf_sentence_module(entry), *module = json_text(entry, "path");
     if (strcmp(name, "Transformer") == 0)
         return read_limits(json_file(files, module, HF_SENTENCE_LIMITS), folder, error);
     if (strcmp(name, "Pooling") == 0)
@@ -300,8 +299,8 @@ static bool read_module(const json_t *files, const json_t *entry, SentenceFolder
 /* A prompt that sentence-transformers puts before every text. */
 static void warn_of_prompt(const json_t *root)
 {
-    const char *name = tokenizer_json_text(root, "default_prompt_name"),
-               *prompt = tokenizer_json_text(json_object_get(root, "prompts"), name);
+    const char *name = json_text(root, "default_prompt_name"),
+               *prompt = json_text(json_object_get(root, "prompts"), name);
     if (*prompt)
         log_warning("the model's default prompt \"%s\" is not put before the texts: write it into them", prompt);
 }

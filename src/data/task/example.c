@@ -190,7 +190,9 @@ static char *value_field(const Task *task)
     return field ? field : only_field(task->target);
 }
 
-char *task_label_text(const Task *task, const char *name)
+/* The target of an example whose label has this name: the name in place of the field of task->target, or for a
+ * classifier, and if the template has not exactly one field, the name itself. g_free. */
+static char *label_text(const Task *task, const char *name)
 {
     g_autofree char *field = task->learns ? NULL : label_field(task);
     GString *text = g_string_new(NULL);
@@ -212,7 +214,7 @@ char **task_label_texts(const Task *task)
     char **texts = text_list(task->labels);
     for (char **text = texts; *text; text++) {
         g_autofree char *name = *text;
-        *text = task_label_text(task, name);
+        *text = label_text(task, name);
     }
     return texts;
 }
@@ -222,7 +224,7 @@ static bool add_target(const Task *task, const Record *record, const char *value
     g_autofree char *label = example_label(task, value);
     if (label) {
         const bool none = task->labels && label_is_none(task->labels, label);
-        g_ptr_array_add(out->targets, none ? g_steal_pointer(&label) : task_label_text(task, label));
+        g_ptr_array_add(out->targets, none ? g_steal_pointer(&label) : label_text(task, label));
         return true;
     }
     g_autofree char *field = value_field(task);

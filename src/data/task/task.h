@@ -151,9 +151,6 @@ void task_example_free(void *example); /* of g_malloc, with its fields */
 /* Makes the example of a record. needs_target: true means that a record without target is an error. Free the fields
  * with task_example_clear. */
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error);
-/* The target of an example whose label has this name: the name in place of the field of task->target, or for a
- * classifier, and if the template has not exactly one field, the name itself. g_free. */
-char *task_label_text(const Task *task, const char *name);
 /* The targets of all names in task->labels; g_strfreev. */
 char **task_label_texts(const Task *task);
 /* Appends the names of the fields in a template to `fields` (char *, freed with g_free), in the order of their first

@@ -22,7 +22,7 @@ static const char *const limits[] = { HF_SENTENCE_LIMITS,
 
 const char *hf_sentence_module(const json_t *module)
 {
-    const char *type = tokenizer_json_text(module, "type"), *dot = strrchr(type, '.');
+    const char *type = json_text(module, "type"), *dot = strrchr(type, '.');
     return dot ? dot + 1 : type;
 }
 
@@ -45,7 +45,7 @@ static bool is_below(const char *path)
 
 static bool read_module(const char *folder, const json_t *module, json_t *files, GError **error)
 {
-    const char *path = tokenizer_json_text(module, "path");
+    const char *path = json_text(module, "path");
     if (!is_below(path))
         return fail_user(error, "%s/" LIST " has the module in \"%s\", which is no folder below it", folder, path);
     bool transformer = strcmp(hf_sentence_module(module), "Transformer") == 0;
@@ -101,7 +101,7 @@ bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
 static bool is_whole_module(const json_t *module)
 {
     const char *name = hf_sentence_module(module);
-    return strcmp(name, "Transformer") == 0 ? *tokenizer_json_text(module, "path") == '\0'
+    return strcmp(name, "Transformer") == 0 ? *json_text(module, "path") == '\0'
                                             : strcmp(name, "Pooling") == 0 || strcmp(name, "Normalize") == 0;
 }
 
@@ -113,7 +113,7 @@ bool hf_sentence_write(const char *folder, const json_t *sentence, GError **erro
     json_array_foreach(json_object_get(sentence, LIST), i, module) if (!is_whole_module(module))
     {
         log_warning(LIST " is left out: it has the module %s, which an export does not have",
-                    tokenizer_json_text(module, "type"));
+                    json_text(module, "type"));
         return true;
     }
     json_object_foreach(files, name, content)

@@ -15,8 +15,7 @@ typedef struct Plan {
 static bool read_split(json_t *step, Plan *plan, GError **error)
 {
     json_t *pattern = json_object_get(step, "pattern");
-    const char *behavior = tokenizer_json_text(step, "behavior"),
-               *regex = json_string_value(json_object_get(pattern, "Regex"));
+    const char *behavior = json_text(step, "behavior"), *regex = json_string_value(json_object_get(pattern, "Regex"));
     bool removes = strcmp(behavior, "Removed") == 0 && json_is_true(json_object_get(step, "invert"));
     if (strcmp(behavior, "Isolated") != 0 && !removes)
         return fail_user(error, "its pre_tokenizer splits with behavior %s, want Isolated", behavior);
@@ -35,7 +34,7 @@ static bool read_split(json_t *step, Plan *plan, GError **error)
 
 static bool read_step(json_t *step, Plan *plan, GError **error)
 {
-    const char *type = tokenizer_json_text(step, "type");
+    const char *type = json_text(step, "type");
     if (plan->byte_level)
         return fail_user(error, "its pre_tokenizer has %s after ByteLevel, want ByteLevel as the last", type);
     if (strcmp(type, "Split") == 0)
@@ -106,7 +105,7 @@ static bool check_bpe_json(const TokenizerJson *json, GError **error)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        if (*tokenizer_json_text(json->model, texts[i]))
+        if (*json_text(json->model, texts[i]))
             return fail_user(error, "its model has a %s, which a byte-level BPE has not", texts[i]);
     json_t *dropout = json_object_get(json->model, "dropout");
     if (json_is_number(dropout) ? json_number_value(dropout) != 0 : dropout && !json_is_null(dropout))

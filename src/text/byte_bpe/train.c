@@ -98,7 +98,8 @@ static bool train_bpe(const TokenizerTraining *training, TokenizerText next, voi
     PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
     WordSplitter splitter = { pre_tokenizer, split_into_words, LONG_WORD_TEXT };
     bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
-              add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, next, context, error);
+              add_alphabet(&builder, error) &&
+              word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error);
     if (ok) {
         learn_merges(&builder);
         ok = write_bpe_files(&builder, training->out, error);

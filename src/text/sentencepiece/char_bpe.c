@@ -17,7 +17,7 @@ static bool check_char_bpe(const TokenizerJson *json, GError **error)
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     const json_t *dropout = json_object_get(json->model, "dropout");
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        if (*tokenizer_json_text(json->model, texts[i]))
+        if (*json_text(json->model, texts[i]))
             return fail_user(error, "its model has a %s, which a BPE of characters cannot have in loam", texts[i]);
     if (json_is_number(dropout) && json_number_value(dropout) != 0)
         return fail_user(error, "its model has a dropout, so splits a text differently each time: set it to null");

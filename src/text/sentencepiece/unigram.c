@@ -266,7 +266,7 @@ static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, Tex
 
 static bool read_metaspace(const json_t *part, UnigramText *plan, GError **error)
 {
-    const char *scheme = tokenizer_json_text(part, "prepend_scheme"), *space = tokenizer_json_text(part, "replacement");
+    const char *scheme = json_text(part, "prepend_scheme"), *space = json_text(part, "replacement");
     if (strcmp(space, SP_SPACE) != 0)
         return fail_user(error, "Metaspace with \"%s\" for a space, want \"" SP_SPACE "\"", space);
     bool never = *scheme ? strcmp(scheme, "never") == 0 : json_is_false(json_object_get(part, "add_prefix_space"));
@@ -278,7 +278,7 @@ static bool read_metaspace(const json_t *part, UnigramText *plan, GError **error
 
 static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
 {
-    const char *type = tokenizer_json_text(part, "type");
+    const char *type = json_text(part, "type");
     if (strcmp(type, "Metaspace") == 0 && !plan->escapes)
         return read_metaspace(part, plan, error);
     if (strcmp(type, "WhitespaceSplit") != 0 || plan->escapes)
@@ -297,7 +297,7 @@ static bool read_parts(json_t *part, UnigramText *plan, GError **error)
     json_t *inner;
     if (part == NULL)
         return true;
-    if (strcmp(tokenizer_json_text(part, "type"), "Sequence") != 0)
+    if (strcmp(json_text(part, "type"), "Sequence") != 0)
         return read_pre_tokenizer(part, plan, error);
     json_array_foreach(json_object_get(part, "pretokenizers"), i,
                        inner) if (!read_pre_tokenizer(inner, plan, error)) return false;
@@ -309,7 +309,7 @@ static bool puts_suffix(const json_t *normalizer)
 {
     size_t i;
     const json_t *step;
-    bool found = strcmp(tokenizer_json_text(json_object_get(normalizer, "pattern"), "Regex"), "\\z") == 0;
+    bool found = strcmp(json_text(json_object_get(normalizer, "pattern"), "Regex"), "\\z") == 0;
     json_array_foreach(json_object_get(normalizer, "normalizers"), i, step) found |= puts_suffix(step);
     return found;
 }
@@ -317,7 +317,7 @@ static bool puts_suffix(const json_t *normalizer)
 /* A BPE names its unknown piece. */
 static void mark_unknown(const TokenizerJson *json, GArray *pieces)
 {
-    const char *unk = tokenizer_json_text(json->model, "unk_token");
+    const char *unk = json_text(json->model, "unk_token");
     for (guint i = 0; *unk && i < pieces->len; i++)
         if (strcmp(g_array_index(pieces, SpPiece, i).text, unk) == 0)
             g_array_index(pieces, SpPiece, i).type = SP_UNKNOWN;

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SPECIAL       256  /* bytes */
-#define DEFAULT_MEMORY    2048 /* default memory limit in MiB; a constant, because the result may depend on it */
+#define MAX_SPECIAL       256 /* bytes */
 #define DEFAULT_FREQUENCY 2
 
 int32_t vocab_builder_id(const VocabBuilder *builder, const char *name)
@@ -100,14 +99,6 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
     const bool done = json_write_file(path, config, JSON_INDENT(1), "", error);
     json_decref(config);
     return done;
-}
-
-bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, TokenizerText next, void *context,
-                         GError **error)
-{
-    const TokenizerTraining *training = builder->training;
-    int64_t memory = (training->memory ? training->memory : DEFAULT_MEMORY) << 20;
-    return word_count(&builder->words, splitter, training->workers, memory, next, context, error);
 }
 
 /* ---- merging ---- */

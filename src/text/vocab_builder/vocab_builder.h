@@ -30,7 +30,7 @@ typedef struct VocabBuilder {
     GHashTable *ids;    /* piece -> id + 1 */
     GArray *merges;     /* VocabMerge in the order in which they were learned */
     int n_specials;     /* ids 0 to n_specials - 1 are special tokens */
-    WordTable words;    /* the words of the texts, after vocab_builder_count */
+    WordTable words;    /* the words of the texts, after word_count */
 } VocabBuilder;
 
 /* Initialises a vocabulary of special tokens: training->special_tokens or, if that is NULL, default_specials
@@ -44,9 +44,6 @@ int32_t vocab_builder_id(const VocabBuilder *builder, const char *name);
 /* Writes a tokenizer_config.json into training->out: the special tokens, their roles, and the keys of `config`, whose
  * reference is taken over. */
 bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GError **error);
-/* Counts the words of all texts, with word_count, in builder->words. */
-bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, TokenizerText next, void *context,
-                         GError **error);
 /* Learns merges until the vocabulary has training->vocab_size pieces; then adds training->sentinels sentinels. A pair
  * is not merged if the result would be a special token, or longer than training->max_piece. */
 void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);
@@ -55,9 +52,9 @@ void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);
  * number of threads ---- */
 
 /* Adds the words of all texts to an initialised table. workers: number of threads; 0 means one per core. memory: bytes
- * that the words may use, in the table and later in the merge learner. When the table needs more, the words that were
- * rarest so far are removed; this happens after the same text in every run. If a removed word occurs again, its count
- * is too low; a warning gives the largest possible error. Words that were left out are logged. A corpus without words,
- * and text that is not UTF-8, are user's errors. */
+ * (0 means 2 GiB) that the words may use, in the table and later in the merge learner. When the table needs more, the
+ * words that were rarest so far are removed; this happens after the same text in every run. If a removed word occurs
+ * again, its count is too low; a warning gives the largest possible error. Words that were left out are logged. A
+ * corpus without words, and text that is not UTF-8, are user's errors. */
 bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
                 void *context, GError **error);

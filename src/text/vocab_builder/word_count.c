@@ -8,6 +8,7 @@
 /* Bytes of text per job; a constant, because it determines when rare words are removed. */
 #define JOB_BYTES       ((size_t)1 << 20)
 #define JOBS_PER_WORKER 3
+#define DEFAULT_MEMORY  ((size_t)2 << 30) /* a constant, because the result may depend on it */
 
 /* Estimated memory in bytes, in this table and later in the merge learner: per word (entry and slots), and per byte of
  * a word (symbol, positions, pairs). */
@@ -140,7 +141,7 @@ static bool fill_job(Counter *counter, Job *job, TokenizerText next, void *conte
 bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
                 void *context, GError **error)
 {
-    Counter counter = { .splitter = splitter, .words = words, .memory = (size_t)memory };
+    Counter counter = { .splitter = splitter, .words = words, .memory = memory ? (size_t)memory : DEFAULT_MEMORY };
     GError *wrong = NULL;
     bool more = counter_init(&counter, workers, &wrong);
     while (more) {
@@ -158,7 +159,7 @@ bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int
         return false;
     }
     if (counter.removed > 0) {
-        g_autofree char *bound = text_bytes((uint64_t)memory);
+        g_autofree char *bound = text_bytes(counter.memory);
         log_warning("the words outgrew %s: the rarest were forgotten on the way, and counts may be %" PRId64
                     " too low; --memory raises the bound",
                     bound, counter.removed);

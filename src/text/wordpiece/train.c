@@ -178,7 +178,8 @@ static bool train_wordpiece(const TokenizerTraining *training, TokenizerText nex
     bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
     if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
         ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
-    ok = ok && vocab_builder_count(&builder, &splitter, next, context, error) && make_vocabulary(&builder, error);
+    ok = ok && word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error) &&
+         make_vocabulary(&builder, error);
     vocab_builder_clear(&builder);
     return ok;
 }
