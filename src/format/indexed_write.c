@@ -234,13 +234,10 @@ bool indexed_writer_publish(IndexedWriter *writer, GError **error)
 {
     CHECK(writer->sequences_ended == writer->n_sequences, "%lld sequences after the last document's end",
           (long long)(writer->n_sequences - writer->sequences_ended));
-    GMappedFile *lengths = NULL, *documents = NULL;
-    bool ok = (lengths = io_map(writer->lengths, error)) && (documents = io_map(writer->documents, error)) &&
-              indexed_writer_check_owner(writer, error) && (writer->idx = io_create(writer->paths[IDX], error)) &&
-              write_index(writer, lengths, documents, error) && move_into_place(writer, error);
-    g_clear_pointer(&lengths, g_mapped_file_unref);
-    g_clear_pointer(&documents, g_mapped_file_unref);
-    return ok;
+    g_autoptr(GMappedFile) lengths = NULL, documents = NULL;
+    return (lengths = io_map(writer->lengths, error)) && (documents = io_map(writer->documents, error)) &&
+           indexed_writer_check_owner(writer, error) && (writer->idx = io_create(writer->paths[IDX], error)) &&
+           write_index(writer, lengths, documents, error) && move_into_place(writer, error);
 }
 
 bool indexed_writer_finish(IndexedWriter *writer, GError **error)

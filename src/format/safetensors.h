@@ -41,3 +41,4 @@ uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes);
  * several files model-00001-of-0000N.safetensors and model.safetensors.index.json. */
 bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error);
 void safetensors_writer_free(SafeWriter *writer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SafeWriter, safetensors_writer_free)

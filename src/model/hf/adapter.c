@@ -184,10 +184,8 @@ bool hf_is_folder(const char *folder)
 static char *base_of(const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
-    json_t *root = hf_adapter_present(folder) ? hf_read_object(path, NULL) : NULL;
-    char *base = root ? find_base(root, folder, NULL) : NULL;
-    json_decref(root);
-    return base;
+    json_auto_t *root = hf_adapter_present(folder) ? hf_read_object(path, NULL) : NULL;
+    return root ? find_base(root, folder, NULL) : NULL;
 }
 
 char *hf_find_tokenizer(const char *folder)
@@ -212,7 +210,7 @@ static TensorFile *open_tensors(const char *folder, GError **error)
 bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
-    json_t *root = hf_read_object(path, error);
+    json_auto_t *root = hf_read_object(path, error);
     *adapter = (HfAdapter){ 0 };
     if (root == NULL)
         return false;
@@ -223,11 +221,9 @@ bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
     bool good = some && check_variant(root, error) && read_lora(root, &adapter->lora, error) &&
                 (adapter->base = find_base(root, folder, error)) != NULL;
     adapter->file = good ? open_tensors(folder, error) : NULL;
-    if (adapter->file) {
+    if (adapter->file)
         warn_of_unknown(root);
-        good = check_saved(root, adapter->file, error);
-    }
-    json_decref(root);
+    good = good && (adapter->file == NULL || check_saved(root, adapter->file, error));
     return good ? adapter->file != NULL : fail_context(error, "%s", path);
 }
 

@@ -101,13 +101,10 @@ const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GE
             fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
         return NULL;
     }
-    json_t *root = hf_read_object(path, error);
-    if (root == NULL)
-        return NULL;
-    const HfArchitecture *arch = read_root(root, config, error);
-    if (arch == NULL)
+    json_auto_t *root = hf_read_object(path, error);
+    const HfArchitecture *arch = root ? read_root(root, config, error) : NULL;
+    if (root && arch == NULL)
         fail_context(error, "%s", path);
-    json_decref(root);
     return arch;
 }
 

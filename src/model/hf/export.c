@@ -100,7 +100,7 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     static const TensorName unchanged = { 0 };
     g_autofree float *unused = NULL;
-    SafeWriter *writer = safetensors_writer_new();
+    g_autoptr(SafeWriter) writer = safetensors_writer_new();
     const Tensors tensors = { writer, sources, params, head_scale };
     safetensors_writer_metadata(writer, "format", "pt");
     const TensorNames names = hf_names(arch, config);
@@ -120,9 +120,7 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
         add_param(&tensors, arch->second_bias, &unchanged, bias);
     if (strcmp(form.dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form.dtype);
-    bool done = safetensors_writer_write_folder(writer, folder, form.shard_bytes, error);
-    safetensors_writer_free(writer);
-    return done;
+    return safetensors_writer_write_folder(writer, folder, form.shard_bytes, error);
 }
 
 /* Writes config.json and generation_config.json. In a T5, token ids that are unknown become T5's defaults: padding 0,
@@ -236,7 +234,7 @@ static bool write_adapter(const char *folder, const HfArchitecture *arch, const 
 {
     g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autofree char *path = g_build_filename(folder, "adapter_model.safetensors", NULL);
-    SafeWriter *writer = safetensors_writer_new();
+    g_autoptr(SafeWriter) writer = safetensors_writer_new();
     const Tensors tensors = { writer, sources, params, 1 };
     const TensorNames names = hf_names(arch, config);
     safetensors_writer_metadata(writer, "format", "pt");
@@ -248,9 +246,7 @@ static bool write_adapter(const char *folder, const HfArchitecture *arch, const 
         if (name)
             add_param(&tensors, whole, name, i);
     }
-    bool done = safetensors_writer_write(writer, path, error);
-    safetensors_writer_free(writer);
-    return done;
+    return safetensors_writer_write(writer, path, error);
 }
 
 bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, const char *folder, GError **error)

@@ -111,10 +111,8 @@ static json_t *fixed_value(const HfKey *key)
 
 static bool check_fixed(const json_t *value, const HfKey *key, GError **error)
 {
-    json_t *wanted = fixed_value(key);
-    bool same = value == NULL || json_equal(value, wanted) || (json_is_null(value) && json_is_false(wanted));
-    json_decref(wanted);
-    if (same)
+    json_auto_t *wanted = fixed_value(key);
+    if (value == NULL || json_equal(value, wanted) || (json_is_null(value) && json_is_false(wanted)))
         return true;
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     fail_user(error, "%s is %s: loam reads %s only", key->key, text, key->text);

@@ -135,36 +135,33 @@ static bool read_generation(const json_t *generation, const json_t *base, const 
 /* Takes the generation settings that old folders have in config.json. */
 static void take_legacy(const json_t *root, TokenRoles *roles)
 {
-    json_t *settings = json_object();
+    json_auto_t *settings = json_object();
     for (const char *const *key = legacy_keys; *key; key++)
         if (has_key(root, *key))
             json_object_set(settings, *key, json_object_get(root, *key));
     if (json_object_size(settings) > 0)
         roles->generation = json_incref(settings);
-    json_decref(settings);
 }
 
 bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                    GError **error)
 {
     GError *problem = NULL;
-    json_t *root = read_object(folder, "config.json", &problem);
-    json_t *generation =
+    json_auto_t *root = read_object(folder, "config.json", &problem);
+    json_auto_t *generation =
         config->n_dec > 0 && problem == NULL ? read_object(folder, "generation_config.json", &problem) : NULL;
-    bool done = problem == NULL;
     token_roles_clear(roles);
-    if (done)
-        done = read_hf_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
-    if (done && generation)
-        done = read_generation(generation, root, config, roles, &problem) ||
-               fail_context(&problem, "%s/generation_config.json", folder);
-    else if (done && config->n_dec > 0)
-        take_legacy(root, roles);
-    json_decref(root);
-    json_decref(generation);
-    if (problem)
+    if (problem) {
         g_propagate_error(error, problem);
-    return done;
+        return false;
+    }
+    if (!read_hf_config(root, arch, config, roles, error))
+        return fail_context(error, "%s/config.json", folder);
+    if (generation && !read_generation(generation, root, config, roles, error))
+        return fail_context(error, "%s/generation_config.json", folder);
+    if (generation == NULL && config->n_dec > 0)
+        take_legacy(root, roles);
+    return true;
 }
 
 /* Adds the ids n_ids … vocab - 1 to suppress_tokens: they only pad the vocabulary and stand for no token. */

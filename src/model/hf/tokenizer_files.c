@@ -158,13 +158,10 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
     }
     int ids[TOKEN_ROLES];
     find_roles(tok, model, ids);
-    json_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
+    json_auto_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
     bool only_tiktoken_reads = g_str_has_suffix(tokenizer_path(tok), ".tiktoken");
-    bool done = (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_added(folder, config, error) &&
-                hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&
-                hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
-                write_json(folder, tok, model, ids, error);
-    json_decref(special);
-    json_decref(config);
-    return done;
+    return (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_added(folder, config, error) &&
+           hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&
+           hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
+           write_json(folder, tok, model, ids, error);
 }
