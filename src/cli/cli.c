@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/model_config.h"
+#include "cli/task_model.h"
 #include "run/config/config.h"
 
 #include <inttypes.h>

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
-#include "cli/model_config.h"
 #include "cli/prompts.h"
 #include "cli/task_model.h"
 #include "data/labels.h"

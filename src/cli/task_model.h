@@ -1,5 +1,5 @@
-/* task_model.h: shared by `loam eval --task` and `loam predict`: the task of a loaded model, and the encoding of its
- * inputs as in training. */
+/* task_model.h: shared by `loam eval` and `loam predict`: the configuration of a trained model that a path names, its
+ * task, and the encoding of its inputs as in training. */
 #pragma once
 
 #include "cli/cli.h"
@@ -7,6 +7,15 @@
 #include "eval/rank.h"
 #include "run/config/config.h"
 #include "run/model_path.h"
+
+/* For a run directory (also RUN@best, RUN@1000): the configuration that the run saved. For any other model: the
+ * defaults of its family, as with train.init=MODEL. Overrides ("group.key=value") are applied last; an override of
+ * model.* (except model.labels) or of lora.* is an error. The caller passes a zeroed Config and frees it with
+ * config_clear, also after an error. */
+bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+/* How the length of answers is set if `name` is what other programs call it: data.target_length=20 for max-new-tokens
+ * and 20. g_free; NULL means another name. */
+char *cli_answer_length(const char *name, const char *value);
 
 /* If an override sets model.labels (model.labels=negative,positive), renames the classes of the loaded model. */
 bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error);

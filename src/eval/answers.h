@@ -1,8 +1,7 @@
-/* answers.h: lets a model answer many inputs in one batch: by generating text, or by choosing among labels. */
+/* answers.h: the answer of a model to an input: text that it generates, or a label. */
 #pragma once
 
 #include "model/decoder.h"
-#include "text/tokenizer.h"
 
 typedef struct AnswerOptions {
     int64_t max_tokens; /* limit on the tokens of an answer, EOS included */
@@ -19,9 +18,9 @@ typedef struct Answer {
     double *label_logprobs; /* (number of labels) natural log-probability of each label of the ranking; NULL means none.
                                g_free */
 } Answer;
-void answer_clear(Answer *answer);
-
-/* prompts: the encoder's inputs, EOS included, or the tokens that a decoder-only model continues. out (prompts->n):
- * free each with answer_clear. */
-bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const AnswerOptions *options, Answer *out,
-             GError **error);
+static inline void answer_clear(Answer *answer)
+{
+    g_clear_pointer(&answer->text, g_free);
+    g_clear_pointer(&answer->probabilities, g_free);
+    g_clear_pointer(&answer->label_logprobs, g_free);
+}

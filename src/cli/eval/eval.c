@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/model_config.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"

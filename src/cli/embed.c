@@ -1,8 +1,8 @@
 /* embed.c: `loam embed`: a vector for each line of text. */
+#include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/embed/npy.h"
 #include "cli/prompts.h"
 #include "eval/embedder.h"
 #include "eval/not_finite.h"
@@ -54,6 +54,77 @@ static const GOptionEntry entries[] = {
     CLI_PATH("npy", npy_path, "write a NumPy matrix of f32 with one row per line, instead of JSON", "FILE"),
     { 0 },
 };
+
+/* ---- NumPy ---- */
+
+/* Bytes of the header, enough for any number of rows; the format requires a multiple of 64. */
+#define HEADER_BYTES 128
+
+/* Writes a matrix of f32 row by row as a NumPy file (.npy). */
+typedef struct NpyWriter {
+    char *path;
+    IoFile *file;
+    int64_t rows, cols;
+} NpyWriter;
+
+/* Makes the header: magic number, version 1.0, length of the description, the description, spaces, and a newline at its
+ * end. */
+static void make_header(char header[HEADER_BYTES + 1], int64_t rows, int64_t cols)
+{
+    enum { BEFORE = 10 };
+    const int length = HEADER_BYTES - BEFORE;
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)length;
+    header[9] = 0;
+    int n = g_snprintf(header + BEFORE, (gulong)length,
+                       "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }", rows, cols);
+    CHECK(n < length, "a header of %d bytes", n);
+    memset(header + BEFORE + n, ' ', (size_t)(length - n));
+    header[HEADER_BYTES - 1] = '\n';
+}
+
+/* Removes the temporary file and frees the writer; NULL is ignored. */
+static void npy_abort(NpyWriter *writer)
+{
+    if (writer == NULL)
+        return;
+    io_discard(writer->file);
+    g_free(writer->path);
+    g_free(writer);
+}
+
+/* Writes to a temporary file, which npy_close renames to `path`. */
+static NpyWriter *npy_create(const char *path, int64_t cols, GError **error)
+{
+    NpyWriter *writer = g_new0(NpyWriter, 1);
+    char header[HEADER_BYTES + 1];
+    make_header(header, 0, cols);
+    *writer = (NpyWriter){ .path = io_follow_links(path), .cols = cols };
+    writer->file = io_create_beside(writer->path, error);
+    if (writer->file && io_write(writer->file, header, HEADER_BYTES, error))
+        return writer;
+    npy_abort(writer);
+    return NULL;
+}
+
+static bool npy_write_row(NpyWriter *writer, const float *row, GError **error)
+{
+    writer->rows++;
+    return io_write(writer->file, row, sizeof *row * (size_t)writer->cols, error);
+}
+
+/* Writes the number of rows into the header, syncs and renames the file. Frees the writer, also on error. */
+static bool npy_close(NpyWriter *writer, GError **error)
+{
+    char header[HEADER_BYTES + 1];
+    make_header(header, writer->rows, writer->cols);
+    bool done = io_patch(writer->file, 0, header, HEADER_BYTES, error) &&
+                io_publish(g_steal_pointer(&writer->file), writer->path, error);
+    npy_abort(writer);
+    return done;
+}
+
+/* ---- vectors ---- */
 
 /* The state of one `loam embed` command, kept over all its input files. */
 typedef struct Embedding {
