@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "comm/monitor.h"
 
-#include <string.h>
-
 const char *const comm_event_names[] = {
     [JOB_ALL_REDUCE] = "all-reduce",
     [JOB_REDUCE_SCATTER] = "reduce-scatter",
@@ -97,9 +95,11 @@ static void *work_queue(void *argument)
             monitor_wait(&queue->monitor);
         if (queue->done == queue->added)
             break;
-        const Job *job = &queue->jobs[queue->done % JOBS];
+        Job *job = &queue->jobs[queue->done % JOBS];
         monitor_leave(&queue->monitor);
         run_job(queue->comm, job);
+        g_free(job->starts);
+        g_free(job->own_starts);
         monitor_enter(&queue->monitor);
         queue->done++;
         monitor_wake(&queue->monitor);
@@ -112,10 +112,6 @@ CommQueue *queue_open(Comm *comm)
 {
     CommQueue *queue = g_new0(CommQueue, 1);
     queue->comm = comm;
-    for (int i = 0; i < JOBS; i++) {
-        queue->jobs[i].starts = g_new(int64_t, comm->size + 1);
-        queue->jobs[i].own_starts = g_new(int64_t, comm->size + 1);
-    }
     monitor_init(&queue->monitor);
     queue->thread = g_thread_new("comm", work_queue, queue);
     return queue;
@@ -128,10 +124,6 @@ void queue_close(CommQueue *queue)
     monitor_wake(&queue->monitor);
     monitor_leave(&queue->monitor);
     g_thread_join(queue->thread);
-    for (int i = 0; i < JOBS; i++) {
-        g_free(queue->jobs[i].starts);
-        g_free(queue->jobs[i].own_starts);
-    }
     monitor_clear(&queue->monitor);
     g_free(queue);
 }
@@ -142,15 +134,10 @@ CommWork queue_add(CommQueue *queue, const Job *job)
     while (queue->added - queue->done == JOBS)
         monitor_wait(&queue->monitor);
     Job *slot = &queue->jobs[queue->added % JOBS];
-    int64_t *starts = slot->starts, *own_starts = slot->own_starts;
-    const size_t bytes = sizeof *starts * (size_t)(queue->comm->size + 1);
+    const size_t bytes = sizeof(int64_t) * (size_t)(queue->comm->size + 1);
     *slot = *job;
-    slot->starts = starts;
-    slot->own_starts = own_starts;
-    if (job->starts)
-        memcpy(starts, job->starts, bytes);
-    if (job->own_starts)
-        memcpy(own_starts, job->own_starts, bytes);
+    slot->starts = g_memdup2(job->starts, bytes);
+    slot->own_starts = g_memdup2(job->own_starts, bytes);
     CommWork number = ++queue->added;
     monitor_wake(&queue->monitor);
     monitor_leave(&queue->monitor);

@@ -22,14 +22,9 @@ static json_t *object_of(const ProfileEvent *event, double start)
                      event->seconds * 1e6, "pid", 1, "tid", 1, "args", args);
 }
 
-static bool check_replaces(const char *path, GError **error)
-{
-    return io_check_replaces(path, START, "trace of loam", error);
-}
-
 bool trace_check(const char *path, GError **error)
 {
-    return io_check_writable(path, error) && check_replaces(path, error);
+    return io_check_writable(path, error) && io_check_replaces(path, START, "trace of loam", error);
 }
 
 /* ---- ranks ---- */
@@ -140,5 +135,5 @@ bool trace_write(const char *path, const Profile *profile, const TraceRanks *ran
     for (guint i = 0; ranks && ranks->rows && i < ranks->rows->len; i++)
         append_row(text, &g_array_index(ranks->rows, TraceRow, i), ranks->start - start);
     g_string_append(text, "\n]\n");
-    return check_replaces(path, error) && io_write_file(path, text->str, text->len, error);
+    return io_check_replaces(path, START, "trace of loam", error) && io_write_file(path, text->str, text->len, error);
 }

@@ -34,9 +34,16 @@ static bool holds_file(const char *dir, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-static bool put_state(const char *dir, const char *name, const char *text, GError **error)
+static bool put_mark(const char *dir, const char *name, GError **error)
 {
     g_autofree char *path = kept(dir, name);
+    return io_write_file(path, "", 0, error);
+}
+
+/* Writes a step into a file of RUN/rollback, or of the folder that becomes it. */
+static bool put_step(const char *folder, const char *name, int64_t step, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL), *text = g_strdup_printf("%" PRId64 "\n", step);
     return io_write_file(path, text, strlen(text), error);
 }
 
@@ -50,13 +57,6 @@ static int64_t get(const char *dir, const char *name)
 }
 
 /* ---- copies ---- */
-
-static bool put_link(const char *dir, const char *folder, const char *name, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL),
-                    *text = g_strdup_printf("%" PRId64 "\n", run_linked(dir, name));
-    return io_write_file(path, text, strlen(text), error);
-}
 
 /* A store of MLflow may be out of reach, which stops no rollback. */
 static void keep_store(const char *dir, const char *folder)
@@ -88,9 +88,7 @@ static bool copy(const char *dir, const char *folder, const char *name, GError *
 /* Fills the folder that becomes RUN/rollback. */
 static bool copy_all(const char *dir, const char *folder, int64_t step, GError **error)
 {
-    g_autofree char *to = g_build_filename(folder, "to", NULL),
-                    *checkpoints = g_build_filename(folder, "checkpoints", NULL),
-                    *text = g_strdup_printf("%" PRId64 "\n", step);
+    g_autofree char *checkpoints = g_build_filename(folder, "checkpoints", NULL);
     g_autofree const char **written = services_written();
     if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error) ||
         !copy(dir, folder, "config.yaml", error))
@@ -99,8 +97,8 @@ static bool copy_all(const char *dir, const char *folder, int64_t step, GError *
         if (!copy(dir, folder, written[i], error))
             return false;
     keep_store(dir, folder);
-    return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
-           io_write_file(to, text, strlen(text), error);
+    return put_step(folder, "best", run_linked(dir, "best"), error) &&
+           put_step(folder, "latest", run_linked(dir, "latest"), error) && put_step(folder, "to", step, error);
 }
 
 /* Creates RUN/rollback under a temporary name and renames it, so that it is never incomplete. A failure, such as a disk
@@ -163,7 +161,7 @@ static bool go_there(const char *dir, int64_t step, GError **error)
         return false;
     run_link(dir, "latest", step);
     return link_best(dir, &state, error) && spike_cut(dir, step, error) &&
-           cut_logs(dir, (RunPoint){ step, state.samples }, error) && put_state(dir, "done", "", error);
+           cut_logs(dir, (RunPoint){ step, state.samples }, error) && put_mark(dir, "done", error);
 }
 
 static bool try_there(const char *dir, int64_t step, GError **error)
@@ -277,7 +275,7 @@ static bool go_locked(const char *dir, int64_t step, GError **error)
         return false;
     g_autoptr(GArray) steps = run_checkpoints(dir);
     g_autofree char *folder = run_checkpoint_path(dir, step), *done = kept(dir, "done"),
-                    *text = g_strdup_printf("%" PRId64 "\n", step);
+                    *state_folder = g_build_filename(dir, "rollback", NULL);
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
         return fail_absent(dir, step, steps, error);
     if (steps->len > 0 && step < g_array_index(steps, int64_t, 0) && !check_disk(dir, error))
@@ -289,7 +287,7 @@ static bool go_locked(const char *dir, int64_t step, GError **error)
         return fail_user(error, "%s holds the checkpoint of step %" PRId64 ": it was renamed", folder, state.steps);
     if (!holds_file(dir, "to"))
         return keep_all(dir, step, error) && try_there(dir, step, error);
-    return io_remove_file(done, error) && put_state(dir, "to", text, error) && try_there(dir, step, error);
+    return io_remove_file(done, error) && put_step(state_folder, "to", step, error) && try_there(dir, step, error);
 }
 
 bool rollback_to(const char *dir, int64_t step, GError **error)
@@ -309,7 +307,7 @@ static bool undo_locked(const char *dir, GError **error)
     if (!holds_file(dir, "to")) /* an interrupted rollback is also undone, as far as it got */
         return fail_user(error, "%s: there is no rollback to undo; the first save after a rollback makes it final",
                          dir);
-    return put_state(dir, "undo", "", error) && go_back(dir, error);
+    return put_mark(dir, "undo", error) && go_back(dir, error);
 }
 
 bool rollback_undo(const char *dir, GError **error)

@@ -21,9 +21,8 @@ static const char header[] =
     "ram_utilization_percent,ram_used_gb,on_cloud,pue,wue\n";
 
 struct Emissions {
-    char *path, *run, *country, *gpu_name, *id;
-    double intensity, pue;
-    int gpus;
+    EmissionsInfo info;
+    char *path, *id;
     GString *kept; /* header and rows of earlier starts */
 };
 
@@ -64,14 +63,7 @@ static bool read_kept(Emissions *emissions, GError **error)
 Emissions *emissions_open(const char *dir, const EmissionsInfo *info, GError **error)
 {
     Emissions *emissions = g_new(Emissions, 1);
-    *emissions = (Emissions){ .path = g_build_filename(dir, FILE_NAME, NULL),
-                              .run = g_strdup(info->run),
-                              .country = g_strdup(info->country),
-                              .gpu_name = g_strdup(info->gpu_name),
-                              .id = g_uuid_string_random(),
-                              .intensity = info->intensity,
-                              .pue = info->pue,
-                              .gpus = info->gpus };
+    *emissions = (Emissions){ *info, g_build_filename(dir, FILE_NAME, NULL), g_uuid_string_random(), NULL };
     if (read_kept(emissions, error))
         return emissions;
     emissions_close(emissions);
@@ -83,9 +75,6 @@ void emissions_close(Emissions *emissions)
     if (emissions == NULL)
         return;
     g_free(emissions->path);
-    g_free(emissions->run);
-    g_free(emissions->country);
-    g_free(emissions->gpu_name);
     g_free(emissions->id);
     g_string_free(emissions->kept, true);
     g_free(emissions);
@@ -138,14 +127,14 @@ static void put_names(GString *row, const Emissions *emissions)
     put_text(row, time);
     put_text(row, "loam");
     put_text(row, emissions->id);
-    put_text(row, emissions->run);
+    put_text(row, emissions->info.run);
 }
 
 /* duration … energy_consumed. As in CodeCarbon, energies are multiplied by the PUE, powers are not. */
 static void put_energy(GString *row, const Emissions *emissions, double seconds, const EnergyUse *use)
 {
-    const double unit = emissions->pue / J_PER_KWH, kwh = (use->cpu + use->gpu + use->ram) * unit,
-                 kilograms = kwh * emissions->intensity / 1e3, time = seconds > 0 ? seconds : 1;
+    const double unit = emissions->info.pue / J_PER_KWH, kwh = (use->cpu + use->gpu + use->ram) * unit,
+                 kilograms = kwh * emissions->info.intensity / 1e3, time = seconds > 0 ? seconds : 1;
     const double fields[] = { seconds,         kilograms,       kilograms / time, use->cpu / time, use->gpu / time,
                               use->ram / time, use->cpu * unit, use->gpu * unit,  use->ram * unit, kwh };
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
@@ -161,23 +150,23 @@ static void put_machine(GString *row, const Emissions *emissions)
     uname(&system);
     g_autofree char *os = g_strdup_printf("%s-%s-%s", system.sysname, system.release, system.machine);
     put_empty(row, 2); /* water_consumed, country_name */
-    put_text(row, emissions->country);
+    put_text(row, emissions->info.country);
     put_empty(row, 3); /* region, cloud_provider, cloud_region */
     put_text(row, os);
     put_empty(row, 2); /* python_version, codecarbon_version */
     put_number(row, (double)sysconf(_SC_NPROCESSORS_ONLN));
     put_text(row, model);
-    if (emissions->gpus > 0)
-        put_number(row, emissions->gpus);
+    if (emissions->info.gpus > 0)
+        put_number(row, emissions->info.gpus);
     else
         put_empty(row, 1);
-    put_text(row, emissions->gpu_name);
+    put_text(row, emissions->info.gpu_name);
     put_empty(row, 2); /* longitude, latitude */
     put_number(row, ram);
     put_text(row, "machine");
     put_empty(row, 4); /* utilizations, ram_used_gb */
     put_text(row, "N");
-    put_number(row, emissions->pue);
+    put_number(row, emissions->info.pue);
     put_empty(row, 1); /* wue */
 }
 

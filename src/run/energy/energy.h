@@ -64,7 +64,7 @@ typedef struct EmissionsInfo {
 /* One row of the file per start of the run. */
 typedef struct Emissions Emissions;
 /* Keeps the rows of earlier starts in DIR/emissions.csv. A file with other columns is renamed to the first free name of
- * emissions.csv.bak, .bak1, …, with a warning. The strings of `info` are copied. */
+ * emissions.csv.bak, .bak1, …, with a warning. The strings of `info` are borrowed. */
 Emissions *emissions_open(const char *dir, const EmissionsInfo *info, GError **error);
 void emissions_close(Emissions *emissions); /* NULL is ignored */
 /* Writes the row of this start, in place of its last one: `seconds` and energy since the start, over all machines. The

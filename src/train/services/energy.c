@@ -15,6 +15,7 @@ typedef struct EnergyLog {
     Comm *ranks;
     EnergyMeter *meter;   /* NULL if this rank measures nothing */
     Emissions *emissions; /* of rank 0 */
+    char *run;            /* name of the run */
     bool alone;           /* only rank 0 measures anything */
     bool failing;
     double opened, written; /* clock_seconds() */
@@ -65,8 +66,8 @@ static void *energy_service_open(const Trainer *t, GError **error)
                                     .ram_watts = options->ram_watts,
                                     .gpu = gpu ? dev->gpu.index : -1 };
     opened->alone = opened->alone && (!gpu || comm_size(ranks) == 1);
-    g_autofree char *run = g_path_get_basename(config->run.dir);
-    const EmissionsInfo info = { .run = run,
+    opened->run = g_path_get_basename(config->run.dir);
+    const EmissionsInfo info = { .run = opened->run,
                                  .country = options->country,
                                  .intensity = options->carbon_intensity,
                                  .pue = options->pue,
@@ -116,6 +117,7 @@ static void energy_service_close(void *own, const Trainer *t, const GError *prob
     }
     energy_close(log->meter);
     emissions_close(log->emissions);
+    g_free(log->run);
     g_free(log);
 }
 
