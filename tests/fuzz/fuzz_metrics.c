@@ -2,7 +2,7 @@
  * and a second resume leaves them alone; and as those of a run whose scores are collected. The first byte is the step.
  */
 #include "fuzz_folder.h"
-#include "run/result.h"
+#include "run/history.h"
 #include "run/run_status.h"
 #include "train/services/fairseq_log.h"
 #include "train/services/services.h"

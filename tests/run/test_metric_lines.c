@@ -4,7 +4,6 @@
 
 #include "data/data_test.h"
 #include "run/history.h"
-#include "run/result.h"
 
 #include <math.h>
 #include <string.h>

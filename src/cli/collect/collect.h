@@ -1,7 +1,7 @@
 /* collect.h: `loam collect`: prints the scores of many runs in one table. */
 #pragma once
 
-#include "run/result.h"
+#include "run/history.h"
 
 typedef enum CollectFormat { COLLECT_TEXT, COLLECT_MARKDOWN, COLLECT_TSV, COLLECT_LATEX, COLLECT_JSON } CollectFormat;
 

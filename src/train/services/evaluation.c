@@ -3,7 +3,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "run/result.h"
+#include "run/history.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
