@@ -123,7 +123,7 @@ void lock_release(int lock)
 {
     if (lock < 0)
         return;
-    (void)!ftruncate(
-        lock, 0); /* on file systems without locks, the process named in the file counts as its owner while it runs */
+    /* On file systems without locks, the process named in the file counts as its owner while it runs. */
+    (void)!ftruncate(lock, 0);
     close(lock);
 }

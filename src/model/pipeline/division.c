@@ -79,8 +79,8 @@ static bool fits_stages(const double *work, int n, int size, double most, int *e
 static void divide_once(const double *work, int n, int size, int *ends)
 {
     double best = INFINITY;
-    for (int first = 0; first < n;
-         first++) { /* the smallest possible maximum over stages equals the work of some range of blocks */
+    /* The smallest possible maximum over stages equals the work of some range of blocks. */
+    for (int first = 0; first < n; first++) {
         double sum = 0;
         for (int end = first; end < n; end++) {
             sum += work[end];

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-/* The parameters outside blocks that a rank of the pipeline has. g_free. */
-static ParamSpec *outer_specs(const ModelConfig *config, const Pipeline *pipeline, int rank, int *n)
-{
-    return model_outer_specs(config, pipeline_held(pipeline, rank), n);
-}
-
 static bool has_spec(const ParamSpec *specs, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
@@ -26,7 +20,8 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
 {
     for (int s = 0; s < pipeline->size; s++) {
         int n_theirs;
-        g_autofree ParamSpec *theirs = s == pipeline->rank ? NULL : outer_specs(config, pipeline, s, &n_theirs);
+        g_autofree ParamSpec *theirs =
+            s == pipeline->rank ? NULL : model_outer_specs(config, pipeline_held(pipeline, s), &n_theirs);
         for (int i = 0; theirs && i < n && specs[i].bucket < BUCKET_BLOCK; i++)
             if (has_spec(theirs, n_theirs, specs[i].name)) {
                 specs[i].tie = s < pipeline->rank || specs[i].tie == TIE_COPY ? TIE_COPY : TIE_FIRST;
@@ -91,7 +86,7 @@ void pipeline_sum_tied(Model *model)
             continue;
         for (int s = 0; s < pipeline->size; s++) {
             int n_theirs;
-            g_autofree ParamSpec *theirs = outer_specs(&model->config, pipeline, s, &n_theirs);
+            g_autofree ParamSpec *theirs = model_outer_specs(&model->config, pipeline_held(pipeline, s), &n_theirs);
             if (has_spec(theirs, n_theirs, specs[i].name))
                 owners[n++] = s;
         }
