@@ -289,6 +289,13 @@ char *text_shell_word(const char *word)
     return *word && word[strspn(word, plain)] == '\0' ? g_strdup(word) : g_shell_quote(word);
 }
 
+size_t text_mark_bytes(const char *text, size_t bytes)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t n = strlen(mark);
+    return bytes >= n && memcmp(text, mark, n) == 0 ? n : 0;
+}
+
 size_t text_common(const char *a, const char *b)
 {
     size_t n = (size_t)common_prefix(a, b);

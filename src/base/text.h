@@ -26,6 +26,8 @@ bool text_has_suffix(const char *text, const char *suffix);
 int text_compare(const void *a, const void *b);
 /* The names of a NULL-terminated list as a choice: "a, b or c". g_free. */
 char *text_choice(const char *const *list);
+/* 3 if the text begins with the byte order mark of UTF-8, which is no part of it; else 0. */
+size_t text_mark_bytes(const char *text, size_t bytes);
 /* Number of first bytes that two UTF-8 texts share, in whole characters. */
 size_t text_common(const char *a, const char *b);
 /* Appends the words of `text` in lines of at most `width` columns, each after `indent` blanks, and a line end. column:

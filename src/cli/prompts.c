@@ -4,6 +4,7 @@
 #include "base/foreign.h"
 #include "base/json_line.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "model/special_tokens/special_tokens.h"
 
 #include <errno.h>
@@ -177,8 +178,8 @@ static bool fill_buffer(PromptReader *reader, GError **error)
  * the input. False if no complete line is left. */
 static bool next_prompt_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
-    if (reader->number == 0 && g_str_has_prefix(reader->buffer->str, "\xef\xbb\xbf"))
-        *at = 3;
+    if (reader->number == 0)
+        *at = text_mark_bytes(reader->buffer->str, reader->buffer->len);
     size_t left = reader->buffer->len - *at;
     const char *start = reader->buffer->str + *at, *end = memchr(start, '\n', left);
     if (end == NULL && (!reader->end || left == 0))

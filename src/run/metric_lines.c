@@ -1,6 +1,7 @@
 #include "run/metric_lines.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,14 +51,10 @@ static json_t *parse_not_finite(const char *line, size_t bytes)
 
 json_t *metric_record(const char *line, size_t bytes)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark of UTF-8 */
-    if (bytes >= strlen(mark) && memcmp(line, mark, strlen(mark)) == 0) {
-        line += strlen(mark);
-        bytes -= strlen(mark);
-    }
-    json_t *record = json_loadb(line, bytes, 0, NULL);
+    const size_t mark = text_mark_bytes(line, bytes);
+    json_t *record = json_loadb(line + mark, bytes - mark, 0, NULL);
     if (record == NULL)
-        record = parse_not_finite(line, bytes);
+        record = parse_not_finite(line + mark, bytes - mark);
     if (record && !json_is_object(record)) {
         json_decref(record);
         return NULL;

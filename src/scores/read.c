@@ -205,9 +205,10 @@ static bool take_object(Reading *reading, const char *line, size_t bytes, G_GNUC
 static bool take_example_line(void *context, char *line, size_t bytes, GError **error)
 {
     Reading *reading = context;
+    const size_t mark = reading->n == 0 ? text_mark_bytes(line, bytes) : 0;
     g_ptr_array_set_size(reading->found, 0);
     reading->n++;
-    return reading->take(reading, line, bytes, reading->n - 1, error) ||
+    return reading->take(reading, line + mark, bytes - mark, reading->n - 1, error) ||
            fail_context(error, "%s:%" PRId64, reading->path, reading->n);
 }
 
@@ -280,7 +281,8 @@ static bool take_settings_line(void *context, char *line, size_t bytes, G_GNUC_U
     json_t **settings = context;
     if (*settings)
         return true;
-    json_auto_t *object = parse_json(line, bytes, NULL);
+    const size_t mark = text_mark_bytes(line, bytes);
+    json_auto_t *object = parse_json(line + mark, bytes - mark, NULL);
     const json_t *own = json_object_get(object, "scores");
     *settings = json_is_object(own) ? json_deep_copy(own) : json_object();
     return true;

@@ -139,6 +139,8 @@ expect 1 'pairs.jsonl:2: not JSON' "$loam" eval run --score pairs.jsonl
 cp scored.jsonl whole.jsonl && head -n 1 whole.jsonl >scored.jsonl
 "$loam" eval run --score pairs.jsonl --on-error skip --out scored.jsonl >out 2>err || fail "$(cat err)"
 cmp scored.jsonl whole.jsonl || fail "$(cat scored.jsonl err)"
+"$loam" eval run --score <(sed -n '1s/^/\xef\xbb\xbf/p' pairs.jsonl) >out 2>err || fail "a byte order mark: $(cat err)"
+cmp out <(sed -n 1p whole.jsonl) || fail "a line with a byte order mark has another score: $(cat out)"
 expect 1 '--on-error is for the lines of --score' "$loam" eval run --on-error skip
 echo "ok: bad lines of generate, predict, embed and eval --score"
 

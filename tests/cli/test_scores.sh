@@ -31,6 +31,23 @@ printf '%s\n' entailment other >"$work/labels"
 printf '%s\n' entailment neutral >"$work/wanted"
 expect 0 'f1: 1 predictions are labels that no reference has' \
     "$loam" scores f1 --positive entailment "$work/labels" "$work/wanted"
+# A byte order mark before the first line is no part of it.
+mark=$(printf '\xef\xbb\xbf')
+printf '%s\n' "${mark}good" bad >"$work/marked"
+printf '%s\n' good bad >"$work/plain"
+for pair in 'marked plain' 'plain marked'; do
+    expect 0 'accuracy                  100.0000' "$loam" scores accuracy "$work/${pair% *}" "$work/${pair#* }"
+done
+sed "1s/^/$mark/" "$work/squad2.jsonl" >"$work/marked.jsonl"
+expect 0 'no_answer_exact_match      50.0000' "$loam" scores squad2 "$work/marked.jsonl"
+printf 'q\nr\nq\n' >"$work/groups"
+printf '%s\n' good bad good >"$work/three"
+printf '%s\n' good bad bad >"$work/wrong"
+for first in '' "$mark"; do
+    sed "1s/^/$first/" "$work/groups" >"$work/of-groups"
+    "$loam" scores multirc --positive good --groups "$work/of-groups" "$work/three" "$work/wrong" >"$work/multirc$first"
+done
+cmp "$work/multirc" "$work/multirc$mark" || fail "groups with a byte order mark: $(cat "$work/multirc$mark")"
 printf 'q\nq\n' >"$work/groups"
 expect 0 'f1a' "$loam" scores multirc --positive entailment --groups "$work/groups" "$work/labels" "$work/wanted"
 expect 0 'rouge_lsum' "$loam" scores --list

@@ -14,6 +14,8 @@ lines() { # lines ID:PREDICTION…
 lines 7:entailment 8:not_entailment | sed 's/"id":"[0-9]*",//' >rte.jsonl
 expect 0 'submission/RTE.tsv: 2 predictions' "$loam" task submit rte rte.jsonl --out submission
 printf 'index\tprediction\n0\tentailment\n1\tnot_entailment\n' | same RTE.tsv
+sed '1s/^/\xef\xbb\xbf/' rte.jsonl >marked.jsonl # a byte order mark, as an editor adds it
+expect 0 'submission/RTE.tsv: 2 predictions' "$loam" task submit rte marked.jsonl --out submission
 printf '{"input":"x","prediction":"acceptable"}\n{"input":"x","prediction":"unacceptable"}\n{"input":"x","prediction":"hm"}\n' >cola.jsonl
 expect 0 '1 of 3 predictions are not labels of cola, and are written as its first one' "$loam" task submit cola cola.jsonl --out submission
 printf 'index\tprediction\n0\t1\n1\t0\n2\t0\n' | same CoLA.tsv

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/prompts.h"
@@ -106,8 +107,11 @@ static bool score_lines(Scoring *s, Scorer *scorer, GError **error)
             return fail_context(error, "%s:%" PRId64, s->path, number);
         if (line->len == 0)
             break;
-        if ((number == 1 && !foreign_check_start(s->path, line->str, line->len, error)) ||
-            !take_scored_line(s, scorer, line->str, line->len, number, error))
+        if (number == 1 && !foreign_check_start(s->path, line->str, line->len, error))
+            return false;
+        if (number == 1)
+            g_string_erase(line, 0, (gssize)text_mark_bytes(line->str, line->len));
+        if (!take_scored_line(s, scorer, line->str, line->len, number, error))
             return false;
     }
     return size == 0 || io_check_whole(s->path, (uint64_t)ftello(s->in), size, error);

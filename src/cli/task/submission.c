@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/python_text.h"
+#include "base/text.h"
 #include "data/labels.h"
 #include "data/task/task.h"
 
@@ -237,7 +238,9 @@ static bool read_lines(Writer *w, const char *path, GError **error)
         good = io_read_line(line, file, error);
         if (good && line->len == 0)
             break;
-        json_auto_t *object = good ? json_loadb(line->str, line->len, JSON_REJECT_DUPLICATES, &reason) : NULL;
+        const size_t mark = number == 1 ? text_mark_bytes(line->str, line->len) : 0;
+        json_auto_t *object =
+            good ? json_loadb(line->str + mark, line->len - mark, JSON_REJECT_DUPLICATES, &reason) : NULL;
         good = good && (object ? submit_object(w, object, error) : json_fail(&reason, error));
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }

@@ -106,8 +106,9 @@ static bool check_first_bytes(const Lines *lines, bool *foreign, GError **error)
 
 static void take_start(Lines *lines)
 {
-    if (lines->end >= 3 && memcmp(lines->chunk, "\xef\xbb\xbf", 3) == 0 && lines->returns != RETURNS_END)
-        memmove(lines->chunk, lines->chunk + 3, lines->end -= 3); /* a byte order mark */
+    const size_t mark = lines->returns == RETURNS_END ? 0 : text_mark_bytes(lines->chunk, lines->end);
+    lines->end -= mark;
+    memmove(lines->chunk, lines->chunk + mark, lines->end);
     const char *found = lines->end ? memchr(lines->chunk, '\r', lines->end) : NULL;
     lines->cr =
         found && (lines->whole || found + 1 < lines->chunk + lines->end) && !memchr(lines->chunk, '\n', lines->end);
