@@ -51,6 +51,19 @@ yes 'the cat' | tok encode --model "$work/small.model" 2>"$work/err" | head -n 1
 same "$(cat "$work/err")" ''
 echo ok: a pipe closed early ends it quietly
 
+# Lines are those of prepare: a byte order mark is none of them, and CRLF ends them; other CRs stay.
+same "$(printf '\xef\xbb\xbfthe cat\r\nthe\rdog\r\n\r\nit\r' | tok encode --model bytes)" "$(printf '%s\n' "$(printf 'the cat' | tok encode --model bytes)" \
+    "$(printf 'the\rdog' | tok encode --model bytes)" '' "$(printf 'it\r' | tok encode --model bytes)")"
+same "$(printf '\xef\xbb\xbf%s\r\n' "$(echo it | tok encode --model bytes)" | tok decode --model bytes)" it
+printf '\xef\xbb\xbfthe cat\r\n' >"$work/windows.txt"
+"$loam" prepare --tokenizer bytes --out "$work/windows" "$work/windows.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+ids=$(tok encode --model bytes <"$work/windows.txt")
+od -An -v -w512 -tu2 "$work/windows.bin" | tr -s ' ' | grep -q "^ $ids\( \|\$\)" || fail "prepare has other ids than $ids: $(od -An -tu2 "$work/windows.bin")"
+mkdir "$work/marked"
+printf '\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nit\n' >"$work/marked/vocab.txt"
+tok describe --model "$work/marked/vocab.txt" | grep -Eq '^padding +0  \[PAD\]$' || fail "a vocabulary with a byte order mark: $(tok describe --model "$work/marked/vocab.txt")"
+echo ok: a file with a byte order mark and CRLF
+
 expect 1 'standard input, line 1: a line longer than 64 MiB' bash -c '"$0" tokenizer encode --model bytes </dev/zero' "$loam"
 expect 1 'say what: one of train, encode' "$loam" tokenizer
 expect 1 'unknown: trian, did you mean train?' "$loam" tokenizer trian

@@ -1,6 +1,7 @@
 #include "cli/tokenizer/tokenizer.h"
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
 
@@ -37,7 +38,16 @@ static Tokenizer *open_given(int argc, char **argv, const GOptionEntry *entries,
     return NULL;
 }
 
-/* Calls `print` for every line of standard input, without its newline; errors name the line. */
+/* Length of a line without its end, LF or CRLF. */
+static size_t bytes_without_end(const GString *line)
+{
+    if (line->len == 0 || line->str[line->len - 1] != '\n')
+        return line->len;
+    return line->len - 1 - (line->len > 1 && line->str[line->len - 2] == '\r');
+}
+
+/* Calls `print` for every line of standard input, without its end and without a byte order mark before the first;
+ * errors name the line. */
 static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **), const Tokenizer *tok, GError **error)
 {
     g_autoptr(GString) line = g_string_new(NULL);
@@ -46,10 +56,11 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
             return fail_context(error, "standard input, line %" PRId64, number);
         if (line->len == 0)
             return true;
-        if (line->str[line->len - 1] == '\n')
-            g_string_truncate(line, line->len - 1);
         if (number == 1 && !foreign_check_start("standard input", line->str, line->len, error))
             return false;
+        g_string_truncate(line, bytes_without_end(line));
+        if (number == 1)
+            g_string_erase(line, 0, (gssize)text_mark_bytes(line->str, line->len));
         if (!print(tok, line->str, line->len, error))
             return fail_context(error, "line %" PRId64, number);
         if (putchar('\n') == EOF || ferror(stdout))

@@ -1,5 +1,6 @@
 #include "text/wordpiece/wordpiece.h"
 
+#include "base/text.h"
 #include "text/offset_map.h"
 #include "text/trie.h"
 #include "text/wordpiece/bert_text.h"
@@ -159,7 +160,7 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
         return NULL;
     }
     GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
-    for (const char *line = data, *stop; line < end; line = stop + 1) {
+    for (const char *line = data + text_mark_bytes(data, bytes), *stop; line < end; line = stop + 1) {
         stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop ? stop : end;
         g_ptr_array_add(pieces, g_strchomp(g_strndup(line, (size_t)(stop - line))));
