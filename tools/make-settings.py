@@ -10,7 +10,7 @@ The stored files were made with transformers 5.24.0, tokenizers 0.23.3 and sente
 settings.json: "texts", and an object a case: "base", a folder of tests/golden; "files" of it; "json", parts that replace those of its
 tokenizer.json; "settings", a file name to its content; "ids" of each text without the special tokens around it. A case may have "texts"
 of its own, and then "pair", the ids of the first two of them as a pair with the special tokens around them (not for WordPiece, whose
-frame is that of a model).
+frame is that of a model), or "decoded", the text of the ids of each without special tokens.
 """
 
 import json
@@ -151,6 +151,24 @@ def byte_pieces():
     yield {**case("llama", JSON, {"tokenizer_class": FAST}, {"model": bpe, "added_tokens": added}), "texts": texts[:2]}
 
 
+def additions(golden):
+    """Added tokens: a special one, one that is found in the text, and one whose normalized content is found in the normalized text."""
+    added = [END, {**END, "content": "\u27e6", "special": False}, {**END, "content": "NEWTOK", "special": False, "normalized": True}]
+    texts = ["\u27e6 a NEWTOK b", "a NEWTOK b NEWTOKc", "xNEWTOK NEWTOK", "a b\u27e6c <end> d", "NEWTOK<end>NEWTOK the \u27e6NEWTOK", "a  NEWTOK  b"]
+    own = {"texts": texts, "decoded": []}
+    for base, class_, files in (("byte-bpe", GPT2, [JSON, VOCAB]), ("wordpiece", "BertTokenizer", [JSON, ["vocab.txt"]]),
+                                ("llama", LLAMA, [JSON, MODEL]), ("unigram", "T5Tokenizer", [JSON, ["spiece.model"]])):
+        parts = json.loads((golden / base / "tokenizer.json").read_text())
+        old, size = parts["added_tokens"], tokenizers.Tokenizer.from_file(str(golden / base / "tokenizer.json")).get_vocab_size()
+        new = [{"id": size + i, **token} for i, token in enumerate(added)]
+        decoder = {str(token["id"]): {key: token[key] for key in END} for token in old + new}
+        for file in files:
+            if file == JSON:
+                yield {**case(base, JSON, {"tokenizer_class": FAST}, {"added_tokens": old + new}), **own}
+            else:
+                yield {**case(base, file, {"tokenizer_class": class_, "added_tokens_decoder": decoder}), **own}
+
+
 def corpus(golden):
     for line in (golden / "byte-bpe" / "ids.jsonl").read_text().splitlines():
         yield json.loads(line)["text"].replace("\n", " ")
@@ -192,13 +210,15 @@ def encode(each, golden, folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     texts = each.get("texts")
     ids = {"ids": [tokenizer(text, add_special_tokens=False).input_ids for text in texts or TEXTS]}
-    return ids | ({"pair": tokenizer(*texts[:2]).input_ids} if texts and each["base"] != "wordpiece" else {})
+    if "decoded" in each:
+        ids["decoded"] = [tokenizer.decode(line, skip_special_tokens=True) for line in ids["ids"]]
+    return ids | ({"pair": tokenizer(*texts[:2]).input_ids} if texts and each["base"] != "wordpiece" and "decoded" not in each else {})
 
 
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces()]:
+    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces(), *additions(golden)]:
         with tempfile.TemporaryDirectory() as folder:
             cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)

@@ -1,5 +1,6 @@
 #include "text/added_tokens.h"
 
+#include "text/offset_map.h"
 #include "text/trie.h"
 #include "text/unicode.h"
 
@@ -68,10 +69,10 @@ AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base)
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
         const char *content = token->content;
+        char *normal = NULL;
         if (token->normalized && base->normalize)
-            pass_add(&added->normal, token, base->normalize(base->model, content, strlen(content)));
-        else
-            pass_add(token->normalized ? &added->normal : &added->raw, token, g_strdup(content));
+            normal = base->normalize(base->model, content, strlen(content), &(TextEdges){ 0 }, NULL, NULL);
+        pass_add(token->normalized ? &added->normal : &added->raw, token, normal ? normal : g_strdup(content));
     }
     pass_build(&added->raw);
     pass_build(&added->normal);
@@ -186,7 +187,7 @@ static bool run_pass(const AddedTokens *added, const Pass *pass, const char *tex
             return false;
         search.taken = MAX(stop, search.taken);
         put_token(out, token->id, search.taken);
-        own = (TextEdges){ .after_blank = token->blank };
+        own = (TextEdges){ .after_blank = token->blank, .normalized = edges.normalized };
     }
     own.before_blank = edges.before_blank;
     return search.taken == search.end || gap(added, search.taken, (size_t)(search.end - search.taken), own, out, error);
@@ -214,18 +215,32 @@ static bool encode_plain(const AddedTokens *added, const char *text, size_t byte
 static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, const Output *out,
                           GError **error)
 {
+    const BaseTokenizer *base = &added->base;
     const Pass *pass = &added->normal;
     if (pass->tokens->len == 0 || !(out->specials || pass->any_ordinary))
         return encode_plain(added, text, bytes, edges, out, error);
-    g_autofree char *other = added->base.normalize ? added->base.normalize(added->base.model, text, bytes) : NULL;
-    size_t other_bytes = other ? strlen(other) : 0;
-    if (!other || (other_bytes == bytes && memcmp(other, text, bytes) == 0))
+    if (!base->normalize)
         return run_pass(added, pass, text, bytes, edges, encode_plain, out, error);
-    if (out->ends)
+    g_autoptr(GArray) map = NULL;
+    g_autofree char *other = base->normalize(base->model, text, bytes, &edges, out->ends ? &map : NULL, error);
+    if (!other)
+        return false;
+    size_t other_bytes = strlen(other);
+    if (other_bytes == bytes && memcmp(other, text, bytes) == 0)
+        return run_pass(added, pass, text, bytes, edges, encode_plain, out, error);
+    if (out->ends && !map)
         return fail_user(error,
                          "the places of tokens in a text are not known for a tokenizer that finds added tokens in "
                          "normalized text");
-    return run_pass(added, pass, other, other_bytes, edges, encode_plain, out, error);
+    const Output inner = { out->ids, out->ends, other, out->specials };
+    const guint first = out->ends ? out->ends->len : 0;
+    if (!run_pass(added, pass, other, other_bytes, edges, encode_plain, &inner, error))
+        return false;
+    for (guint i = first; out->ends && i < out->ends->len; i++) {
+        uint32_t *end = &g_array_index(out->ends, uint32_t, i);
+        *end = offset_map_at(map, *end) + (uint32_t)(text - out->origin);
+    }
+    return true;
 }
 
 bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,

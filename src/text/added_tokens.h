@@ -28,6 +28,7 @@ typedef struct TextEdges {
     bool after_blank;  /* a blank is before it: no space is put before it, and its own leading space stays */
     bool before_blank; /* a blank follows: one space at its end is left out if pieces begin with their space (kind.h,
                           BlankSpace), since the piece in the blank has it */
+    bool normalized;   /* it is part of a text that the tokenizer's normalizer returned, and is not normalized again */
 } TextEdges;
 
 /* An empty GArray of AddedToken that owns the contents of its elements. */
@@ -40,12 +41,20 @@ typedef struct AddedTokens AddedTokens; /* read-only once open */
 typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
                             int64_t n, uint32_t *ends);
 
+/* The normalizer of a tokenizer: returns UTF-8 text as it is before pre-tokenization; free with g_free. edges: what is
+ * beside the text; it becomes what is beside the result, `normalized` if encoding does not normalize the result again.
+ * Otherwise normalizing a normalized text must not change it. Unless map is NULL, *map becomes the offset map
+ * (text/offset_map.h) of the result, or stays as it is if this tokenizer has none. Returns NULL, with an error, if a
+ * regular expression exceeds its limits. */
+typedef char *(*NormalizeFn)(const void *model, const char *text, size_t bytes, TextEdges *edges, GArray **map,
+                             GError **error);
+
 /* The tokenizer for the text between added tokens. The functions are those of TokenizerKind (kind.h). */
 typedef struct BaseTokenizer {
     const void *model;
     bool (*encode)(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error);
-    char *(*normalize)(const void *model, const char *text, size_t bytes); /* NULL means that text is not normalized */
-    TokenEndsFn ends; /* NULL means that this tokenizer cannot find ends */
+    NormalizeFn normalize; /* NULL means that text is not normalized */
+    TokenEndsFn ends;      /* NULL means that this tokenizer cannot find ends */
 } BaseTokenizer;
 
 /* Makes the search for `tokens` (AddedToken), which are copied. If several have the same content, the last one

@@ -59,9 +59,7 @@ typedef struct TokenizerKind {
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
     /* Name of a second file, which may be missing, in the same folder as file_name (merges.txt); NULL means none. */
     const char *second_file;
-    /* The normalizer: returns UTF-8 text as it is before pre-tokenization; free with g_free. Normalizing a normalized
-     * text must not change it. NULL means that text is not normalized. */
-    char *(*normalize)(const void *model, const char *text, size_t bytes);
+    NormalizeFn normalize; /* NULL means that text is not normalized */
     /* Builds the tokenizer.json, without TokenizerFacts.json_frame, of a model that was read from a file with the
      * content `data`; free with json_decref. The pointer is NULL for a kind that cannot be exported as tokenizer.json
      * or is only read from one. */

@@ -316,14 +316,3 @@ bool normalizer_apply(const Normalizer *plan, MappedText *text, bool *starts_tex
         good = normalize_step(&g_array_index(plan->steps, Step, i), text, starts_text, error);
     return good;
 }
-
-char *normalizer_map(const Normalizer *plan, const char *text, size_t bytes)
-{
-    MappedText out = mapped_text_of(text, bytes, FALSE);
-    for (guint i = 0; plan && i < plan->steps->len; i++) {
-        const Step *step = &g_array_index(plan->steps, Step, i);
-        if (step->type < STEP_REPLACE)
-            normalize_step(step, &out, &(bool){ true }, NULL);
-    }
-    return g_string_free(out.text, FALSE);
-}

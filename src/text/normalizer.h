@@ -17,5 +17,3 @@ bool normalizer_prefixes(const Normalizer *plan); /* whether it has a Prepend */
 /* Normalizes UTF-8 text. *starts_text becomes false if a Strip removes white space at the start. False, with an error,
  * if a regular expression exceeds its limits. */
 bool normalizer_apply(const Normalizer *plan, MappedText *text, bool *starts_text, GError **error);
-/* Applies only the steps that map characters: all but Replace, Strip and Prepend. Free with g_free. */
-char *normalizer_map(const Normalizer *plan, const char *text, size_t bytes);

@@ -32,6 +32,14 @@ static bool has_flags_of_files(const Tokenizer *tok, const AddedToken *token)
     return token->id == tok->roles[ROLE_MASK] && tok->class_.name && !tokenizer_is_json(tok->path);
 }
 
+/* Appends added token number i as it is found: a kind without a normalizer finds all in the unchanged text. */
+static void append_token(const Tokenizer *tok, GArray *tokens, guint i)
+{
+    AddedToken token = *added_at(tok, i);
+    token.normalized = token.normalized && tok->kind->normalize;
+    g_array_append_val(tokens, token);
+}
+
 /* Added tokens that tokenizer_config.json must list: all except those of the model file and what tokenizer_open adds:
  * sentinels and appended tokens. */
 static GArray *tokens_to_list(const Tokenizer *tok)
@@ -42,7 +50,7 @@ static GArray *tokens_to_list(const Tokenizer *tok)
         const bool sentinel = tok->facts.adds_sentinels && tokenizer_sentinel_index(tok, token->id) >= 0;
         const bool appended = token->id >= tok->size - tok->n_appended;
         if (i < tok->n_own ? has_flags_of_files(tok, token) : !sentinel && !appended)
-            g_array_append_val(listed, *token);
+            append_token(tok, listed, i);
     }
     return listed;
 }
@@ -144,9 +152,8 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Lists the added tokens that are not the model's own, and a mask with flags of its own, in a tokenizer.json, in order
- * of their ids. Its readers ignore
- * the ids and number added tokens after the last piece; where that would give other ids, the tokens become pieces too.
- */
+ * of their ids. Its readers ignore the ids and number added tokens after the last piece; where that would give other
+ * ids, the tokens become pieces too. */
 static void put_added(const Tokenizer *tok, json_t *root)
 {
     json_t *list = json_object_get(root, "added_tokens"), *old;
@@ -154,7 +161,7 @@ static void put_added(const Tokenizer *tok, json_t *root)
     g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (guint i = 0; i < tok->added->len; i++)
         if (i >= tok->n_own || has_flags_of_files(tok, added_at(tok, i)))
-            g_array_append_val(tokens, *added_at(tok, i));
+            append_token(tok, tokens, i);
     g_array_sort(tokens, compare_ids);
     bool follow = (int)json_object_size(vocab) == tok->facts.size &&
                   tok->size - tok->facts.size <= (int)(tok->added->len - tok->n_own);

@@ -18,9 +18,9 @@ static bool show_plain(const void *model, const char *text, size_t bytes, TextEd
     return true;
 }
 
-static char *lower(const void *model, const char *text, size_t bytes)
+static char *lower(const void *model, const char *text, size_t bytes, TextEdges *edges, GArray **map, GError **error)
 {
-    (void)model;
+    (void)model, (void)edges, (void)map, (void)error;
     return g_ascii_strdown(text, (gssize)bytes);
 }
 

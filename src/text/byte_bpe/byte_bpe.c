@@ -54,9 +54,18 @@ static bool encode_bpe_word(void *context, const char *word, size_t bytes)
     return true;
 }
 
-static char *normalize_bpe(const void *opaque, const char *text, size_t bytes)
+static char *normalize_bpe(const void *opaque, const char *text, size_t bytes, TextEdges *edges, GArray **map,
+                           GError **error)
 {
-    return normalizer_map(((const ByteBpe *)opaque)->normalizer, text, bytes);
+    MappedText normal = mapped_text_of(text, bytes, map != NULL);
+    edges->normalized = true;
+    if (!normalizer_apply(((const ByteBpe *)opaque)->normalizer, &normal, &edges->starts_text, error)) {
+        mapped_text_clear(&normal);
+        return NULL;
+    }
+    if (map)
+        *map = normal.map;
+    return g_string_free(normal.text, FALSE);
 }
 
 /* Takes an EncodeScratch from the pool, or makes one if it is empty. The caller pushes it back to the pool. */
@@ -80,7 +89,7 @@ static bool prepare_text(const ByteBpe *model, const char **text, size_t *bytes,
 {
     *made = (MappedText){ .text = NULL };
     *bytes -= edges.before_blank && *bytes > 0 && (*text)[*bytes - 1] == ' ';
-    bool changes = !normalizer_is_empty(model->normalizer);
+    bool changes = !edges.normalized && !normalizer_is_empty(model->normalizer);
     const bool adds_space = model->add_prefix_space && !edges.after_blank;
     if (!changes && (!adds_space || *bytes == 0 || **text == ' '))
         return true;

@@ -27,9 +27,11 @@ typedef struct UnigramText {
 } UnigramText;
 
 typedef struct Unigram {
-    GArray *pieces; /* SpPiece by id; SP_CONTROL for special tokens, which are not found in ordinary text */
+    GArray *pieces; /* SpPiece by id; not found in ordinary text: SP_CONTROL for special tokens, which no text is
+                       decoded to, SP_USER for other added tokens outside the model's vocabulary */
     UnigramText text;
-    GHashTable *ids; /* text -> id */
+    GHashTable *shown; /* id of a `normalized` added token -> its normalized content, which it is decoded to */
+    GHashTable *ids;   /* text -> id */
     Viterbi viterbi;
     CharBpe *bpe; /* NULL for a unigram model */
 } Unigram;
@@ -47,6 +49,7 @@ static void close_unigram(void *model)
     viterbi_clear(&unigram->viterbi);
     char_bpe_close(unigram->bpe);
     g_hash_table_unref(unigram->ids);
+    g_hash_table_unref(unigram->shown);
     g_free(unigram);
 }
 
@@ -141,22 +144,35 @@ static void each_word(Words *words, TextEdges edges)
     }
 }
 
-/* Sets words->normal to the normalized text; beside a blank the text is normalized with an anchor. */
-static bool normalize_edges(Words *words, const char *text, size_t bytes, TextEdges *edges, bool with_map,
-                            GError **error)
+/* Sets *normal to the normalized text; beside a blank the text is normalized with an anchor. False, with an error, if
+ * the normalizer gives up. */
+static bool normalize_edges(const UnigramText *plan, MappedText *normal, const char *text, size_t bytes,
+                            TextEdges *edges, bool with_map, GError **error)
 {
-    const UnigramText *plan = words->plan;
     g_autoptr(GString) anchored = anchor_add(text, bytes, *edges);
     if (anchored) {
-        words->normal = mapped_text_of(anchored->str, anchored->len, with_map);
-        if (!normalizer_apply(plan->normalizer, &words->normal, &edges->starts_text, error))
+        *normal = mapped_text_of(anchored->str, anchored->len, with_map);
+        if (!normalizer_apply(plan->normalizer, normal, &edges->starts_text, error))
             return false;
-        if (anchor_cut(words->normal.text, words->normal.map, bytes, *edges, blank_space_of(plan)))
+        if (anchor_cut(normal->text, normal->map, bytes, *edges, blank_space_of(plan)))
             return true;
-        mapped_text_clear(&words->normal);
+        mapped_text_clear(normal);
     }
-    words->normal = mapped_text_of(text, bytes, with_map);
-    return normalizer_apply(plan->normalizer, &words->normal, &edges->starts_text, error);
+    *normal = mapped_text_of(text, bytes, with_map);
+    return normalizer_apply(plan->normalizer, normal, &edges->starts_text, error);
+}
+
+static char *normalize_unigram(const void *model, const char *text, size_t bytes, TextEdges *edges, GArray **map,
+                               GError **error)
+{
+    MappedText normal;
+    const bool good = normalize_edges(&((const Unigram *)model)->text, &normal, text, bytes, edges, map != NULL, error);
+    edges->normalized = true;
+    if (good && map)
+        *map = g_steal_pointer(&normal.map);
+    char *result = good ? g_string_free(g_steal_pointer(&normal.text), FALSE) : NULL;
+    mapped_text_clear(&normal);
+    return result;
 }
 
 /* Normalizes and splits UTF-8 text and calls taker.fn with each word in order. edges: as in TokenizerKind.encode.
@@ -166,7 +182,11 @@ static bool each_unigram_word(const UnigramText *plan, const char *text, size_t 
                               GArray **map, GError **error)
 {
     Words words = { .plan = plan, .spaced = mapped_text_new(bytes, map != NULL), .taker = taker };
-    bool good = normalize_edges(&words, text, bytes, &edges, map != NULL, error);
+    bool good = true;
+    if (edges.normalized)
+        words.normal = mapped_text_of(text, bytes, map != NULL);
+    else
+        good = normalize_edges(plan, &words.normal, text, bytes, &edges, map != NULL, error);
     if (good)
         each_word(&words, edges);
     if (map)
@@ -192,11 +212,6 @@ static void encode_unigram_word(void *context, const char *word, size_t bytes)
         char_bpe_encode(unigram->bpe, &unigram->viterbi, word, bytes, output->ids);
     else
         viterbi_encode(&unigram->viterbi, word, bytes, &output->score, output->ids);
-}
-
-static char *normalize_unigram(const void *model, const char *text, size_t bytes)
-{
-    return normalizer_map(((const Unigram *)model)->text.normalizer, text, bytes);
 }
 
 static bool encode_unigram(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids,
@@ -238,6 +253,12 @@ static void append_with_spaces(GString *out, const char *piece)
     g_string_append(out, piece);
 }
 
+static const char *decoded_text(const Unigram *unigram, int32_t id)
+{
+    const char *shown = g_hash_table_lookup(unigram->shown, GINT_TO_POINTER(id));
+    return shown ? shown : piece_at(unigram, id)->text;
+}
+
 static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
                            GError **error)
 {
@@ -252,7 +273,7 @@ static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, Tex
         else if (piece->type == SP_UNKNOWN)
             g_string_append(out, " \xe2\x81\x87 ");
         else if (piece->type != SP_CONTROL)
-            append_with_spaces(out, piece->text);
+            append_with_spaces(out, decoded_text(unigram, ids[i]));
     }
     g_autofree char *valid = g_utf8_make_valid(out->str, (gssize)out->len);
     const UnigramText *plan = &unigram->text;
@@ -338,16 +359,28 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
     for (guint i = 0; i < json->added->len; i++) {
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
         SpPiece *piece = &g_array_index(pieces, SpPiece, token->id);
-        bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
-        bool outside = json_is_object(vocab) && !json_object_get(vocab, token->content);
-        /* SentencePiece scores control symbols 0 and pieces of text less. */
-        if (piece->type == SP_BYTE ? outside : bpe ? token->special : piece->score >= 0)
-            piece->type = SP_CONTROL;
+        bool outside = json_is_object(vocab) ? !json_object_get(vocab, token->content)
+                                             : (size_t)token->id >= json_array_size(vocab);
+        if (outside || (token->special && piece->type != SP_BYTE))
+            piece->type = token->special ? SP_CONTROL : SP_USER;
     }
     mark_unknown(json, pieces);
     if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)
         g_array_index(pieces, SpPiece, json_integer_value(unk)).type = SP_UNKNOWN;
     return pieces;
+}
+
+/* Fills unigram->shown. */
+static void spell_added(Unigram *unigram, const GArray *added)
+{
+    for (guint i = 0; i < added->len; i++) {
+        const AddedToken *token = &g_array_index(added, AddedToken, i);
+        char *content = NULL;
+        if (token->normalized)
+            content = normalize_unigram(unigram, token->content, strlen(token->content), &(TextEdges){ 0 }, NULL, NULL);
+        if (content)
+            g_hash_table_replace(unigram->shown, GINT_TO_POINTER(token->id), content);
+    }
 }
 
 static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
@@ -356,6 +389,7 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
     Unigram *unigram = g_new0(Unigram, 1);
     unigram->pieces = read_pieces(json, byte_fallback);
     unigram->ids = g_hash_table_new(g_str_hash, g_str_equal);
+    unigram->shown = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     guint n = unigram->pieces->len;
     bool ok = n <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", n, MAX_PIECES);
     for (guint id = 0; id < n; id++)
@@ -372,6 +406,7 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
         close_unigram(unigram);
         return NULL;
     }
+    spell_added(unigram, json->added);
     *facts = (TokenizerFacts){ .name = bpe ? "char-bpe" : "unigram",
                                .blank_space = blank_space_of(&unigram->text),
                                .size = (int)n,

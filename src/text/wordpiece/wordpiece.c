@@ -233,8 +233,10 @@ static void encode_bert_word(void *context, const BertWord *word)
     g_array_append_val(ids, wordpiece->unk);
 }
 
-static char *normalize_wordpiece(const void *model, const char *text, size_t bytes)
+static char *normalize_wordpiece(const void *model, const char *text, size_t bytes, TextEdges *edges, GArray **map,
+                                 GError **error)
 {
+    (void)edges, (void)map, (void)error;
     return bert_text_normalize(((const WordPiece *)model)->text, text, bytes);
 }
 
