@@ -1,6 +1,7 @@
 #include "report/run.h"
 
 #include "base/file.h"
+#include "base/json_line.h"
 #include "run/metric_lines.h"
 
 #include <math.h>
@@ -107,7 +108,7 @@ static ReportMetric *own_metric(ReportRun *run, const char *set, const char *nam
 
 static void take_metric(ReportRun *run, const json_t *record, int64_t step, const char *name, double value, bool score)
 {
-    ReportMetric *metric = isfinite(value) ? own_metric(run, metric_text(record, "name"), name, score) : NULL;
+    ReportMetric *metric = isfinite(value) ? own_metric(run, json_text(record, "name"), name, score) : NULL;
     const bool falls = !score && strcmp(name, "accuracy") != 0;
     if (metric == NULL)
         return;
@@ -199,7 +200,7 @@ static void take_save(ReportRun *run, json_t *record, int64_t step)
 
 static void take_event(ReportRun *run, json_t *record, int64_t step)
 {
-    const char *what = metric_text(record, "what");
+    const char *what = json_text(record, "what");
     json_t *start = json_object_get(record, "start");
     if (json_is_object(start)) {
         json_decref(run->start);
@@ -228,8 +229,8 @@ static void take_sample(ReportRun *run, json_t *record, int64_t step)
     if (run->samples->len == REPORT_SAMPLES)
         return;
     ReportSample *sample = g_new(ReportSample, 1);
-    *sample = (ReportSample){ step, report_clean(metric_text(record, "name"), 80),
-                              report_clean(metric_text(record, "text"), REPORT_TEXT) };
+    *sample = (ReportSample){ step, report_clean(json_text(record, "name"), 80),
+                              report_clean(json_text(record, "text"), REPORT_TEXT) };
     g_ptr_array_add(run->samples, sample);
 }
 

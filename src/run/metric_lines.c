@@ -1,6 +1,7 @@
 #include "run/metric_lines.h"
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -72,12 +73,6 @@ double metric_number(const json_t *record, const char *name)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-const char *metric_text(const json_t *record, const char *name)
-{
-    const char *text = json_string_value(json_object_get(record, name));
-    return text ? text : "";
-}
-
 int64_t metric_step(const json_t *record)
 {
     const json_t *step = json_object_get(record, "step");
@@ -102,7 +97,7 @@ const char *const metric_kind_names[] = {
 
 static MetricKind value_kind(const json_t *json)
 {
-    const char *name = metric_text(json, "kind");
+    const char *name = json_text(json, "kind");
     int kind = 0;
     while (kind < METRIC_OTHER && strcmp(name, metric_kind_names[kind]) != 0)
         kind++;
@@ -171,7 +166,7 @@ bool metric_reader_next(MetricReader *reader)
             reader->skipped++;
             continue;
         }
-        *record = (MetricRecord){ value_kind(json), metric_step(json), metric_text(json, "name"), false, json };
+        *record = (MetricRecord){ value_kind(json), metric_step(json), json_text(json, "name"), false, json };
         if (record->kind == METRIC_VALID) {
             if (reader->first_set == NULL)
                 reader->first_set = g_strdup(record->set);

@@ -54,8 +54,6 @@ bool metric_reader_next(MetricReader *reader);
 bool metric_reader_close(MetricReader *reader, GError **error);
 /* The number of this name in a record; NAN if it has none. */
 double metric_number(const json_t *record, const char *name);
-/* The text of this name in a record; "" if it has none. */
-const char *metric_text(const json_t *record, const char *name);
 /* The "step" of a record; -1 if it has none. */
 int64_t metric_step(const json_t *record);
 /* Whether a key of a record of scores is a score's name. */

@@ -175,6 +175,7 @@ static char *write_trees(const Grammars *grammars, int n, char hash[17], int64_t
                                       is_text ? 0 : tree->len, &error));
     }
     g_assert_true(tree_writer_finish(writer, bytes, hash, &error));
+    tree_writer_close(writer);
     g_assert_no_error(error);
     return prefix;
 }
@@ -197,6 +198,8 @@ static void a_replaced_folder_is_left_alone(void)
     g_assert_false(tree_writer_finish(writer, &bytes, hash, &refusal));
     g_assert_nonnull(strstr(refusal->message, "was removed or replaced while it was written"));
     g_assert_true(tree_writer_finish(other, &bytes, hash, &error));
+    tree_writer_close(writer);
+    tree_writer_close(other);
     Trees *trees = trees_open(prefix, &error);
     g_assert_no_error(error);
     g_assert_cmpint(trees_documents(trees), ==, 1);

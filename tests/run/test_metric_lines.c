@@ -2,6 +2,8 @@
 /* What the reader of metrics.jsonl gives, and what it leaves out. */
 #include "run/metric_lines.h"
 
+#include "base/json_line.h"
+
 #include "data/data_test.h"
 #include "run/history.h"
 
@@ -34,7 +36,7 @@ static void lines_of_other_programs_are_records(void)
         g_assert_cmpint(record ? metric_step(record) : -2, ==, lines[i].step);
         g_assert_true(isnan(metric_number(record, "loss")));
         if (i == 0)
-            g_assert_cmpstr(metric_text(record, "what"), ==, "a \"NaN");
+            g_assert_cmpstr(json_text(record, "what"), ==, "a \"NaN");
         json_decref(record);
     }
 }

@@ -18,8 +18,8 @@ void dataset_writer_close(DatasetWriter *writer)
 {
     if (!writer)
         return;
-    tree_writer_abort(writer->trees);
-    ndtype_writer_abort(writer->ndtypes);
+    tree_writer_close(writer->trees);
+    ndtype_writer_close(writer->ndtypes);
     indexed_writer_close(writer->files); /* last: it unlocks the dataset */
     g_free(writer->prefix);
     g_free(writer);
@@ -63,22 +63,14 @@ bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t 
            (!writer->ndtypes || ndtype_writer_add(writer->ndtypes, language, nodes, n_nodes, error));
 }
 
-static bool finish_trees(DatasetWriter *writer, GError **error)
-{
-    TreeWriter *trees = g_steal_pointer(&writer->trees);
-    NdtypeWriter *ndtypes = g_steal_pointer(&writer->ndtypes);
-    bool good = !trees || tree_writer_finish(trees, &writer->meta.tree_bytes, writer->meta.tree_hash, error);
-    if (good && ndtypes)
-        return ndtype_writer_finish(ndtypes, error);
-    ndtype_writer_abort(ndtypes);
-    return good;
-}
-
 bool dataset_writer_finish(DatasetWriter *writer, GError **error)
 {
+    DatasetMeta *meta = &writer->meta;
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
     return indexed_writer_check_owner(writer->files, error) && io_remove_file(path, error) &&
            trees_remove(writer->prefix, error) && indexed_writer_publish(writer->files, error) &&
-           finish_trees(writer, error) && indexed_writer_check_owner(writer->files, error) &&
-           (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
+           (!writer->trees || tree_writer_finish(writer->trees, &meta->tree_bytes, meta->tree_hash, error)) &&
+           (!writer->ndtypes || ndtype_writer_finish(writer->ndtypes, error)) &&
+           indexed_writer_check_owner(writer->files, error) &&
+           (!meta->tokenizer_hash || dataset_meta_write(meta, path, error));
 }

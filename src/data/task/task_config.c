@@ -129,10 +129,8 @@ const char *task_target_option(const TaskConfig *config)
 
 static const char *target_template(const TaskConfig *config)
 {
-    const char *option = task_target_option(config);
-    return strcmp(option, "task.value") == 0   ? config->value
-           : strcmp(option, "task.label") == 0 ? config->label
-                                               : config->target;
+    const char *learnt = *config->value ? config->value : *config->label ? config->label : NULL;
+    return learnt && (config->classifies || *config->target == '\0') ? learnt : config->target;
 }
 
 /* Checks that the templates can be filled, and that the field to cut is in one. */

@@ -163,7 +163,7 @@ NdtypeWriter *ndtype_writer_open(const char *prefix, NdtypeDict *dict, bool pack
     return writer;
 }
 
-void ndtype_writer_abort(NdtypeWriter *writer)
+void ndtype_writer_close(NdtypeWriter *writer)
 {
     if (!writer)
         return;
@@ -238,10 +238,8 @@ static bool write_packed(const char *prefix, GError **error)
 
 bool ndtype_writer_finish(NdtypeWriter *writer, GError **error)
 {
-    bool good = indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
-                (!writer->packed || write_packed(writer->prefix, error));
-    ndtype_writer_abort(writer);
-    return good;
+    return indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
+           (!writer->packed || write_packed(writer->prefix, error));
 }
 
 /* ---- reading ---- */

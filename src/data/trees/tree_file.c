@@ -38,7 +38,7 @@ struct TreeWriter {
     uint64_t at, n_documents; /* bytes of PREFIX.tree so far */
 };
 
-void tree_writer_abort(TreeWriter *writer)
+void tree_writer_close(TreeWriter *writer)
 {
     if (!writer)
         return;
@@ -75,7 +75,7 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
     if ((writer->part = io_create(part, error)) && (writer->offsets = io_create_scratch(folder, error)) &&
         put_tree(writer, start, sizeof start, error))
         return writer;
-    tree_writer_abort(writer);
+    tree_writer_close(writer);
     return NULL;
 }
 
@@ -155,7 +155,6 @@ bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GErro
            io_publish(g_steal_pointer(&writer->part), writer->path, error);
     *bytes = (int64_t)writer->at;
     g_snprintf(hash, 17, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits_digest(writer->hash));
-    tree_writer_abort(writer);
     return good;
 }
 

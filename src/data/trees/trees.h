@@ -58,11 +58,11 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
 /* Appends the tree of the next document, n nodes. language: index of the document's grammar in the Grammars of the
  * writer; -1 means a text without a tree. */
 bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
-/* tree_writer_finish completes the file, gives it its name PREFIX.tree and frees the writer. *bytes becomes the size of
- * the file, `hash` its xxh3-64 hash as 16 hexadecimal digits. */
+/* Completes the file and gives it its name PREFIX.tree. *bytes becomes the size of the file, `hash` its xxh3-64 hash as
+ * 16 hexadecimal digits. */
 bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GError **error);
-/* Removes the unfinished file and frees the writer. */
-void tree_writer_abort(TreeWriter *writer);
+/* Frees the writer, and removes its file unless tree_writer_finish has succeeded. */
+void tree_writer_close(TreeWriter *writer);
 
 typedef struct Trees Trees; /* read-only; thread-safe */
 /* Opens PREFIX.tree. It is an error if an offset does not fit the file's size. */
@@ -98,10 +98,10 @@ typedef struct NdtypeWriter NdtypeWriter;
 NdtypeWriter *ndtype_writer_open(const char *prefix, NdtypeDict *dict, bool packed, GError **error);
 /* Appends the tree of the next document; the arguments are those of tree_writer_add. */
 bool ndtype_writer_add(NdtypeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
-/* ndtype_writer_finish completes the side files, gives them their names and frees the writer. */
+/* Completes the side files and gives them their names. */
 bool ndtype_writer_finish(NdtypeWriter *writer, GError **error);
-/* Removes the unfinished side files and frees the writer. */
-void ndtype_writer_abort(NdtypeWriter *writer);
+/* Frees the writer, and removes its files unless ndtype_writer_finish has succeeded. */
+void ndtype_writer_close(NdtypeWriter *writer);
 
 /* Whether the file FOLDER/dict_ndtype.txt exists; prefix: the path prefix FOLDER/LANG/SPLIT of a dataset. */
 bool trees_has_ndtypes(const char *prefix);
