@@ -162,7 +162,10 @@ expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.score
 grep -q 'f1: no example has the label "1", .*: name it (--positive, task.positive=good)' err || fail "$(cat err)"
 expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=pearson
 [ ! -e runs/named/checkpoints ] || fail "trained in vain"
-# A look at a table tells what training on it would.
+# A look at a table tells what training on it would. The batches of a task are those of its run.
+expect 1 'data.train is not set, and a run makes the dataset of its task when it begins: loam task show config.yaml prints examples, loam inspect batch runs/a' \
+    "$loam" inspect batch config.yaml
+expect 1 'data.valid is not set, and a run makes the dataset of its task when it begins: loam task show config.yaml' "$loam" inspect batch config.yaml --valid
 expect 1 'no column "mrk"; there are text, mark, number' "$loam" task show config.yaml 'task.target={mrk}'
 expect 1 'task.data=-: the examples are read several times, standard input once: write them to a file' bash -c "'$loam' task show config.yaml task.data=- <marks.tsv"
 for table in marks.tsv 'quoted.csv'; do

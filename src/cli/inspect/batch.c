@@ -422,13 +422,26 @@ static bool show_rows(const Config *config, const char *dir, const Tokenizer *to
     return loader && print_rows(loader, tok, first, n, error);
 }
 
-static bool show_batch(const Config *config, const char *dir, GError **error)
+/* Sets the error for a dataset that the configuration `source` does not name. */
+static bool fail_no_data(const Config *config, const char *option, const char *source, GError **error)
+{
+    if (!task_is_set(&config->task))
+        return fail_user(error, "%s is not set: name a dataset that loam prepare made", option);
+    g_autofree char *file = text_shell_word(source), *dir = text_shell_word(config->run.dir);
+    const bool named = *config->run.dir != '\0';
+    return fail_user(error,
+                     "%s is not set, and a run makes the dataset of its task when it begins: loam task show %s prints "
+                     "examples, loam inspect batch %s the batches of the run",
+                     option, file, named ? dir : "RUN");
+}
+
+static bool show_batch(const Config *config, const char *source, const char *dir, GError **error)
 {
     int64_t samples = config_batch_samples(config);
     if (*config->tokenizer.path == 0)
         return fail_user(error, "tokenizer.path is not set: name the tokenizer of the dataset");
-    if (!held_out && *config->data.train == 0)
-        return fail_user(error, "data.train is not set: name a dataset that loam prepare made");
+    if (*config->data.train == 0 && !(held_out && *config->data.valid))
+        return fail_no_data(config, held_out ? "data.valid" : "data.train", source, error);
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
     g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
@@ -449,5 +462,5 @@ bool inspect_batch(int argc, char **argv, GError **error)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of rows, or 0 for all", max_samples);
     g_auto(Config) config = { 0 };
     g_autofree char *dir = run_of(argv[1]);
-    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, dir, error);
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, argv[1], dir, error);
 }
