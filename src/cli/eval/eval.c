@@ -172,11 +172,6 @@ typedef struct Result {
     int64_t bytes;  /* bytes of the text; -1 means unknown */
 } Result;
 
-static double bits_per_byte(const Result *result)
-{
-    return heldout_bits_per_byte(&result->sums, result->bytes);
-}
-
 /* If several heads have a loss, adds the mean loss of each, and the accuracy of each but that of the tokens; "loss",
  * which the caller adds, is the sum of the losses. */
 static void add_heads(json_t *object, const LossSums *sums)
@@ -202,7 +197,7 @@ static bool print_scores_json(const Result *result, bool unigram, GError **error
                   json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy", json_finite(accuracy));
     add_heads(object, sums);
     if (result->bytes > 0)
-        json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
+        json_object_set_new(object, "bits_per_byte", json_finite(heldout_bits_per_byte(sums, result->bytes)));
     if (unigram)
         json_object_set_new(object, "unigram", json_finite(result->unigram));
     return print_json_line(object, error);
@@ -256,7 +251,8 @@ static void print_scores_text(const Result *result, bool unigram)
     if (loss_sums_heads(sums) > 1)
         print_heads(result->name, sums);
     if (result->bytes > 0)
-        printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
+        printf("%s: %.4f bits per byte of the targets' text\n", result->name,
+               heldout_bits_per_byte(sums, result->bytes));
     else
         printf("%s: no bits per byte: %s\n", result->name,
                result->bytes < 0 ? "a target is the unknown token, whose text is lost" : "the targets have no text");

@@ -1,16 +1,119 @@
-#include "cli/train/many.h"
-
+/* train.c: `loam train`: starts or resumes a run, or several. */
+#include "train/train.h"
 #include "base/log.h"
 #include "base/options/options.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
 #include "run/config/config.h"
+#include "run/launch.h"
 #include "run/run_find.h"
-#include "train/train.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#define USAGE                                                                                                          \
+    "loam train CONFIG.yaml|RUN [--trace FILE] [--rehearse] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… "           \
+    "[group.key=value]…"
+
+static const char about[] =
+    "Trains a model until train.length, or continues the run in run.dir. Press Ctrl-C (or send SIGTERM, SIGUSR1,\n"
+    "SIGUSR2, SIGXCPU or SIGHUP) to save a checkpoint and stop; the same command then continues the run, and so does\n"
+    "`loam train RUN` with the run directory. --seeds and --sweep train one run per seed and per combination of "
+    "values, each in a "
+    "folder\n"
+    "below run.dir, and print a table of their scores; the same command continues with unfinished runs.\n"
+    "`loam help --options` lists every option.\n"
+    "\n"
+    "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n"
+    "  loam train runs/a\n"
+    "  loam train config.yaml run.dir=runs/grid --seeds 5 --sweep optim.lr=1e-4,3e-4\n";
+
+static gboolean rehearse;
+static char *trace, *seeds, **sweeps;
+static const GOptionEntry entries[] = {
+    CLI_PATH("trace", trace, "write a trace of the second step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_SWITCH(
+        "rehearse", rehearse,
+        "train a small version of the model for 20 steps in RUN-rehearsal, with the same layout, data and optimizer"),
+    CLI_VALUE("seeds", seeds, "train one run per seed, 1 to N, or per seed of a list: 7,8,9", "N"),
+    CLI_VALUE("sweep", sweeps,
+              "train one run per value of an option; with several --sweep, one per combination; separate values that "
+              "contain commas by |",
+              "OPTION=VALUE,VALUE…"),
+    { 0 },
+};
+
+enum { BLOCKS = 8, KV_HEADS = 4, TOKENS = 64, BATCH = 32, COMPAT_SAMPLES = 4096 };
+
+/* The same in every rehearsal: small sizes, to try a layout, data, optimizer, saves and hooks. */
+static const char *const sizes[] = {
+    "model.width=128",
+    "model.heads=8",
+    "model.head_dim=16",
+    "model.ffn=256",
+    "train.length=20 steps",
+    "train.batch_rampup=",
+    "train.batch_schedule=",
+    "train.stop_at=0",
+    "train.micro_batch=1 samples",
+    "train.log_every=1 steps",
+    "train.eval_every=10 steps",
+    "train.eval_samples=16",
+    "train.save_every=10 steps",
+    "train.save_phases=",
+    "train.keep_every=0",
+    "optim.warmup=5 steps",
+    "optim.decay_until=0",
+};
+
+static void add_override(GPtrArray *overrides, const char *name, int64_t value, const char *unit)
+{
+    g_ptr_array_add(overrides, g_strdup_printf("%s=%" PRId64 "%s", name, value, unit));
+}
+
+/* The overrides that make a rehearsal of the configuration of a file, followed by the n given ones; they do not depend
+ * on the layout, so that a rehearsal can go on in another one. A NULL-terminated array; g_strfreev. */
+static char **rehearsal_overrides(const Config *config, char **given, int n)
+{
+    GPtrArray *overrides = g_ptr_array_new();
+    const ModelConfig *model = &config->model;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        g_ptr_array_add(overrides, g_strdup(sizes[i]));
+    add_override(overrides, "model.n_enc", MIN(model->n_enc, BLOCKS), "");
+    add_override(overrides, "model.n_dec", MIN(model->n_dec, BLOCKS), "");
+    add_override(overrides, "model.kv_heads", model_config_kv_heads(model) < model->heads ? KV_HEADS : 0, "");
+    add_override(overrides, "data.input_length", MIN(config->data.input_length, TOKENS), "");
+    add_override(overrides, "train.batch", MIN(config_batch_samples(config), BATCH), " samples");
+    if (config->data.compat == COMPAT_MEGATRON) /* its order of samples is made for so many */
+        add_override(overrides, "data.compat_samples", COMPAT_SAMPLES, "");
+    g_ptr_array_add(overrides, g_strconcat("run.dir=", config->run.dir, "-rehearsal", NULL));
+    for (int i = 0; i < n; i++)
+        g_ptr_array_add(overrides, g_strdup(given[i]));
+    g_ptr_array_add(overrides, NULL);
+    return (char **)g_ptr_array_free(overrides, false);
+}
+
+static bool load_rehearsal(Config *config, const char *path, char **given, int n, GError **error)
+{
+    g_auto(Config) whole = { 0 };
+    if (!config_load_run(&whole, path, NULL, 0, error))
+        return false;
+    g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
+    return config_load_run(config, path, overrides, (int)g_strv_length(overrides), error);
+}
+
+/* ---- several runs of one configuration, one after another ---- */
+
+typedef struct ManyRuns {
+    const char *path; /* CONFIG.yaml */
+    char **overrides; /* (n_overrides) group.key=value */
+    int n_overrides;
+    const char *seeds; /* the number of seeds, which are then 1, 2, …, or a list of seeds: "7,8,9"; NULL means the
+                          configured seed */
+    char **sweeps;     /* OPTION=VALUE,VALUE…, ends with NULL; NULL means none */
+} ManyRuns;
 
 #define MOST_RUNS 10000
 
@@ -71,16 +174,16 @@ static char *swept_option(const GPtrArray *runs, const char *sweep, GError **err
     return good ? g_steal_pointer(&option) : NULL;
 }
 
-/* Replaces each run by several, one per value of the option; seeds: the values are seeds, which have
+/* Replaces each run by several, one per value of the option; are_seeds: the values are seeds, which have
  * folders of their own. */
-static void multiply_runs(GPtrArray **runs, const char *option, char *const *values, bool seeds)
+static void multiply_runs(GPtrArray **runs, const char *option, char *const *values, bool are_seeds)
 {
     GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
     for (guint i = 0; i < (*runs)->len; i++)
         for (char *const *value = values; *value; value++) {
             OneRun *run = run_new((*runs)->pdata[i]);
             char *setting = g_strdup_printf("%s=%s", option, g_strstrip(*value));
-            if (seeds)
+            if (are_seeds)
                 g_string_append_printf(run->folder, "%sseed-%s", run->folder->len ? "/" : "", *value);
             else
                 append_name(run->folder, setting);
@@ -105,23 +208,23 @@ static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 /* Replaces each run by one per seed: 1 to N, or those of a list. */
 static bool seed_all(GPtrArray **runs, const char *text, GError **error)
 {
-    g_autoptr(GPtrArray) seeds = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(g_free);
     g_auto(GStrv) parts = text_list(text);
     guint64 n = 0;
     bool good = g_strv_length(parts) > 0;
     for (char **part = parts; good && *part; part++) {
         good = g_ascii_string_to_unsigned(*part, 10, 0, G_MAXINT32, &n, NULL);
-        g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, n));
+        g_ptr_array_add(all, g_strdup_printf("%" PRIu64, n));
     }
-    if (!good || (seeds->len == 1 && (n < 1 || n > MOST_RUNS)))
+    if (!good || (all->len == 1 && (n < 1 || n > MOST_RUNS)))
         return fail_user(error, "--seeds is \"%s\", want a number of seeds, or a list of them: 5, or 7,8,9", text);
-    if (seeds->len == 1) {
-        g_ptr_array_set_size(seeds, 0);
+    if (all->len == 1) {
+        g_ptr_array_set_size(all, 0);
         for (guint64 seed = 1; seed <= n; seed++)
-            g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, seed));
+            g_ptr_array_add(all, g_strdup_printf("%" PRIu64, seed));
     }
-    g_ptr_array_add(seeds, NULL);
-    multiply_runs(runs, "run.seed", (char *const *)seeds->pdata, true);
+    g_ptr_array_add(all, NULL);
+    multiply_runs(runs, "run.seed", (char *const *)all->pdata, true);
     return true;
 }
 
@@ -319,7 +422,11 @@ static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **er
     return folders->len == 0 || collect_runs((char **)folders->pdata, (int)folders->len, &options, error);
 }
 
-bool train_many(const ManyRuns *many, GError **error)
+/* Trains the run RUN/SETTING/seed-N for each combination of values and each seed, where RUN is run.dir of the
+ * configuration, and prints a table of their scores. A finished run is not trained again. All
+ * configurations are checked before the first run starts. If a run fails with LOAM_ERROR_USER, for example because the
+ * loss is not finite at its learning rate, the other runs are still trained, and its error is returned in the end. */
+static bool train_many(const ManyRuns *many, GError **error)
 {
     g_autofree char *dir = find_dir(many, error);
     g_autoptr(GPtrArray) runs = dir ? plan_runs(many, error) : NULL;
@@ -332,4 +439,29 @@ bool train_many(const ManyRuns *many, GError **error)
     if (failed)
         g_propagate_error(error, failed);
     return printed && failed == NULL;
+}
+
+/* ---- the verb ---- */
+
+bool verb_train(int argc, char **argv, GError **error)
+{
+    launch_speak();
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
+    if (!cli_check_suffix("trace", trace, ".json", error))
+        return false;
+    if (seeds || sweeps) {
+        const ManyRuns many = {
+            .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
+        };
+        return trace || rehearse ? fail_user(error, "--%s is for one run; leave out --seeds and --sweep",
+                                             trace ? "trace" : "rehearse")
+                                 : train_many(&many, error);
+    }
+    g_auto(Config) config = { 0 };
+    const bool loaded = rehearse ? load_rehearsal(&config, argv[1], argv + 2, argc - 2, error)
+                                 : config_load_run(&config, argv[1], argv + 2, argc - 2, error);
+    return train_agree(&config, loaded, error) && train_run(&config, trace, error);
 }
