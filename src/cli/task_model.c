@@ -1,5 +1,6 @@
 #include "cli/task_model.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "model/hf/hf.h"
 
 #include <inttypes.h>
@@ -39,10 +40,9 @@ static bool check_length(const char *override, GError **error)
 
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
-    const char *at = strrchr(path, '@');
-    g_autofree char *dir =
-        at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
-    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
+    g_autofree char *run = NULL, *init = g_strconcat("train.init=", path, NULL);
+    if (!model_find_run(&run, path, error))
+        return false;
     for (int i = 0; i < n_overrides; i++) {
         if (!check_length(overrides[i], error))
             return false;
@@ -55,16 +55,22 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
     }
     g_autoptr(GPtrArray) all = g_ptr_array_new();
     g_ptr_array_add(all, (gpointer) "train.best=loss"); /* train.best of the run may be a score of another task */
-    if (!io_exists(dir, "config.yaml") && (hf_is_folder(dir) || io_exists(dir, "state.json")))
+    const bool checkpoint = !run && io_exists(path, "state.json");
+    if (!run && (hf_is_folder(path) || checkpoint))
         g_ptr_array_add(all, init);
     for (int i = 0; i < n_overrides; i++)
         g_ptr_array_add(all, overrides[i]);
-    if (!io_exists(dir, "config.yaml"))
-        return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
+    g_autofree char *saved = run ? g_build_filename(run, "config.yaml", NULL) : NULL;
     if (!config_load(config, saved, (char **)all->pdata, (int)all->len, error))
         return false;
-    config_fit_task(config, overrides, n_overrides);
-    use_copy(config, dir, overrides, n_overrides);
+    if (checkpoint)
+        log_info("%s lies in no run, so data.* are the defaults of its family, except those that are given: "
+                 "data.objective=%s, data.input_length=%" PRId64,
+                 path, data_objective_row(&config->data)->name, config->data.input_length);
+    if (run) {
+        config_fit_task(config, overrides, n_overrides);
+        use_copy(config, run, overrides, n_overrides);
+    }
     return true;
 }
 

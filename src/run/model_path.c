@@ -226,21 +226,34 @@ static bool check_hash(const LoadedModel *loaded, const char *trained, bool give
     return true;
 }
 
-/* The run directory that PATH (a run, RUN@best, a checkpoint of a run) leads to; NULL means none. g_free. */
-static char *find_run(const char *path)
+/* Whether a checkpoint lies in a folder named checkpoints, as those of a run do. */
+static bool is_of_run(const char *folder)
+{
+    g_autofree char *resolved = g_canonicalize_filename(folder, NULL), *above = g_path_get_dirname(resolved),
+                    *name = g_path_get_basename(above);
+    return strcmp(name, "checkpoints") == 0;
+}
+
+bool model_find_run(char **run, const char *path, GError **error)
 {
     const char *at = strrchr(path, '@');
-    g_autofree char *dir = at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path))
-                           : io_exists(path, "state.json")              ? run_above(path)
-                                                                        : g_strdup(path);
-    return run_of(dir);
+    const bool named = at && !g_file_test(path, G_FILE_TEST_EXISTS),
+               checkpoint = !named && io_exists(path, "state.json");
+    g_autofree char *dir = named ? g_strndup(path, (size_t)(at - path)) : checkpoint ? run_above(path) : g_strdup(path);
+    const bool own = checkpoint ? is_of_run(path) : io_exists(dir, "checkpoints");
+    *run = own && run_has_config(dir) ? g_strdup(dir) : NULL;
+    if (*run || checkpoint || run_has_config(dir) || !run_is_remnant(dir))
+        return true;
+    g_free(run_find(dir, error)); /* fails, and says what is missing there */
+    return false;
 }
 
 static bool choose_precision(const LoadedModelSource *source, Precision *precision, GError **error)
 {
-    g_autofree char *run = source->precision ? NULL : find_run(source->path);
+    g_autofree char *run = NULL;
     *precision = source->precision ? *source->precision : precision_uniform(DT_F32);
-    return run == NULL || precision_of_run(run, precision, error);
+    return source->precision ||
+           (model_find_run(&run, source->path, error) && (run == NULL || precision_of_run(run, precision, error)));
 }
 
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
@@ -282,9 +295,8 @@ static bool read_folder_config(const char *folder, void *config, GError **error)
     return checkpoint_config(folder, config, NULL, error);
 }
 
-bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, GError **error)
 {
-    *run = NULL;
     if (hf_is_folder(path)) {
         *tokenizer_path = hf_find_tokenizer(path);
         return hf_shape(path, config, error);
@@ -293,7 +305,6 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
     if (folder == NULL)
         return false;
     *tokenizer_path = find_tokenizer(folder);
-    *run = run_above(folder);
     return true;
 }
 

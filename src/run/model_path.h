@@ -35,10 +35,14 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
 void loaded_model_close(LoadedModel *loaded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LoadedModel, loaded_model_close)
 
+/* *run becomes the run directory whose options are those of the model: of a run, of RUN@best, or of a checkpoint in
+ * RUN/checkpoints; NULL for any other checkpoint and a Hugging Face folder. g_free. Fails if PATH names a run that lost
+ * its config.yaml. */
+bool model_find_run(char **run, const char *path, GError **error);
+
 /* Reads only the configuration of a model, into zeroed memory; free with model_config_clear. *tokenizer_path becomes
- * the tokenizer beside the model, or NULL. *run becomes the run directory of a checkpoint, or NULL for a Hugging Face
- * folder. g_free both, also after an error. */
-bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error);
+ * the tokenizer beside the model, or NULL; g_free, also after an error. */
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, GError **error);
 /* Describes the differences of two configurations in options that determine the shape or the meaning of weights: "its
  * model.width is 512, this model's is 256; …", where "its" means `from`. NULL means no difference. g_free. */
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);

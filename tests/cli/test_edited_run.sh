@@ -56,6 +56,34 @@ expect 1 'holds checkpoints of two runs, with other options or other data at the
 rm -r "$run/checkpoints/step-00000014"
 expect 0 'step 16/16' "$loam" train "$run" train.length=16
 
+# A checkpoint that is named by its path has the data options of its run.
+"$loam" train "$work/config.yaml" run.dir="$work/dense" train.length=4 data.noise_density=0.5 data.mean_span_length=6 2>"$work/log"
+evaluate() { "$loam" eval "$@" tokenizer.path="$work/tok.model" 2>"$work/err" || fail "eval $*: $(cat "$work/err")"; }
+evaluate "$work/dense@latest" >"$work/named"
+for path in checkpoints/step-00000004 checkpoints/latest; do
+    evaluate "$work/dense/$path" >"$work/out"
+    cmp "$work/named" "$work/out" || fail "$path is evaluated otherwise: $(cat "$work/named" "$work/out")"
+done
+# One in no run has defaults, and says so, as does one of a run without config.yaml; such a run is refused.
+cp -r "$work/dense/checkpoints/step-00000004" "$work/alone"
+evaluate "$work/alone" data.valid="$work/data-valid" data.input_length=64 >"$work/out"
+grep -q "^$work/alone lies in no run, so data.* are the defaults of its family, except those that are given: data.objective=span_corruption, data.input_length=64" "$work/err" || fail "$(cat "$work/err")"
+for kind in 'it has no config.yaml' 'its config.yaml is empty'; do
+    rm -f "$work/dense/config.yaml"
+    [ "$kind" = 'it has no config.yaml' ] || touch "$work/dense/config.yaml"
+    for path in "$work/dense" "$work/dense@latest" "$work/dense@4"; do
+        expect 1 "dense is no whole run of loam: $kind" "$loam" eval "$path" data.valid="$work/data-valid" tokenizer.path="$work/tok.model"
+        expect 1 "dense is no whole run of loam: $kind" "$loam" predict "$path" --raw
+        expect 1 "dense is no whole run of loam: $kind" "$loam" generate --model "$path"
+        expect 1 "dense is no whole run of loam: $kind" "$loam" embed --model "$path"
+        expect 1 "dense is no whole run of loam: $kind" "$loam" train "$work/config.yaml" run.dir="$work/next" train.init="$path"
+        expect 0 ready "$loam" export "$path" --to hf --out "$work/ready" --replace
+    done
+    evaluate "$work/dense/checkpoints/latest" data.valid="$work/data-valid" >"$work/out"
+    grep -q 'dense/checkpoints/latest lies in no run' "$work/err" || fail "$(cat "$work/err")"
+done
+"$loam" generate --model "$work/dense" --precision f32 </dev/null || fail "generate: a given precision needs no config.yaml"
+
 # A run whose checkpoints were lost, with or without the links to them, does not start over by itself.
 lost=$work/lost
 cp -r "$run" "$lost"

@@ -1,6 +1,5 @@
 #include "run/config/layers.h"
 
-#include "base/file.h"
 #include "data/dataset/dataset.h"
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"
@@ -110,12 +109,12 @@ static bool check_layers_shape(const ModelConfig *start, GPtrArray *layers, cons
 static bool add_start(const char *init, bool task, ModelConfig *start, GPtrArray *layers, GError **error)
 {
     g_autofree char *tokenizer = NULL, *run = NULL;
-    if (!model_shape_path(init, start, &tokenizer, &run, error))
+    if ((!task && !model_find_run(&run, init, error)) || !model_shape_path(init, start, &tokenizer, error))
         return fail_context(error, "train.init");
     add_shape(start, init, layers);
     if (tokenizer)
         option_settings_add(layers, "tokenizer.path", tokenizer, init);
-    return run == NULL || task || !io_exists(run, "config.yaml") || add_from_run(run, of_the_data, layers, error);
+    return run == NULL || add_from_run(run, of_the_data, layers, error);
 }
 
 /* Whether PATH is the config.yaml of a run, which sets every option. */
