@@ -22,7 +22,8 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
     return self ? self_spec(cx, own, own) : ctx_attention(cx, own, &cx->encoder_tokens->seq);
 }
 
-void projections_slice_kv(Projections *p)
+/* k and v are the halves of kv. */
+static void slice_kv(Projections *p)
 {
     int64_t width = p->kv.d[1] / 2;
     p->k = tensor_slice_cols(p->kv, 0, width);
@@ -42,7 +43,7 @@ Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_ap
         p.q = arena_tensor(arena, cx->precision.compute, n, width, "attention.q");
         p.kv = arena_tensor(arena, cx->precision.compute, n_apart, kv_width, "attention.kv");
     }
-    projections_slice_kv(&p);
+    slice_kv(&p);
     return p;
 }
 
@@ -64,7 +65,7 @@ static Projections projections_heads(const Ctx *cx, Arena *arena, const Projecti
         p.q = context_heads(cx, arena, cx->tokens, qkv, 1);
         p.kv = context_heads(cx, arena, cx->encoder_tokens, qkv + 1, 2);
     }
-    projections_slice_kv(&p);
+    slice_kv(&p);
     return p;
 }
 
@@ -189,6 +190,6 @@ void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const Attentio
         bias = step_bias(cx, bias, w, step, spec.max_k);
     Tensor lse =
         arena_tensor(cx->scratch, precision_statistic(cx->precision), cx->model->heads, q.d[0], "attention.lse");
-    projections_slice_kv(&p);
+    slice_kv(&p);
     op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, &spec, &none);
 }

@@ -108,8 +108,6 @@ void attention_step_cross(const Ctx *cx, Residual *stream, Tensor y, const Atten
 /* Projections of n queries, `width` columns of as many heads as that is, allocated in `arena`. n_apart: rows of the
  * separate tensor kv; 0 means that keys and values lie in qkv, beside the queries. */
 Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width);
-/* k and v are the halves of kv. */
-void projections_slice_kv(Projections *p);
 /* Attention of `own`, the projections of this rank's tokens, in save->encoder_out or in the sequences themselves; sets
  * p, bias, o and lse of *save. Returns the output (N,A) of this rank's tokens. */
 Tensor attend_fwd(const Ctx *cx, const Projections *own, Tensor bias, const AttentionW *w, AttentionSave *save);

@@ -8,14 +8,15 @@ static int context_rank(const Ctx *cx)
     return cx->dev->computes ? cx->context->rank : 0;
 }
 
-int32_t context_n_heads(const Ctx *cx)
+/* Number of query heads that this rank computes attention for: ModelSpec.heads / c. */
+static int32_t own_heads(const Ctx *cx)
 {
     return cx->model->heads / context_parallel_size(cx->context);
 }
 
 Tensor context_head_rows(const Ctx *cx, Tensor of_heads)
 {
-    const int32_t heads = context_n_heads(cx);
+    const int32_t heads = own_heads(cx);
     return context_divided(cx) && tensor_present(of_heads)
                ? tensor_slice_rows(of_heads, context_rank(cx) * heads, heads)
                : of_heads;
@@ -25,7 +26,7 @@ void context_attention(const Ctx *cx, AttnSpec *spec, Dropout *probs_drop)
 {
     if (!context_divided(cx))
         return;
-    spec->heads = context_n_heads(cx);
+    spec->heads = own_heads(cx);
     spec->kv_heads /= cx->context->size;
     spec->first_head += context_rank(cx) * spec->heads;
     probs_drop->sample = cx->tokens->all_samples.p;

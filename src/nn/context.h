@@ -14,8 +14,6 @@ static inline bool context_divided(const Ctx *cx)
 {
     return context_parallel_size(cx->context) > 1;
 }
-/* Number of query heads that this rank computes attention for: ModelSpec.heads / c. */
-int32_t context_n_heads(const Ctx *cx);
 /* of_heads (H, …) has one row per head. Returns the H/c rows of this rank's heads; NO_TENSOR for NO_TENSOR. */
 Tensor context_head_rows(const Ctx *cx, Tensor of_heads);
 /* Changes an AttnSpec of all heads to one of this rank's heads, and a Dropout of this rank's tokens to one of all

@@ -155,16 +155,16 @@ static void row_gradient(const Logits *x, double exp_sum, double log_z, int64_t 
     write_gradient(x, factor, (float)(scale * off), target, (float)(scale * (1 - s)));
 }
 
-/* One row of V logits. */
-static void xent_row(const Logits *x, float *stats, int32_t target, float weight, const XentSpec *spec)
+/* The sums of a row that has the logits of all classes. */
+static RowSums sum_row(const Logits *x, int32_t target, const XentSpec *spec)
 {
+    CHECK(target >= 0 && target < x->n, "target %d of row %lld among %lld classes", target, (long long)x->row,
+          (long long)x->n);
     RowSums sums = { .max = row_max(x), .at_target = logit(x, target) };
     sums.correct = sums.at_target == sums.max && is_first(x, target, sums.max);
     sums.plain = spec->label_smoothing == 0 ? 0 : sum_plain(x);
     sums.exp = sum_exp(x, sums.max, spec->grad);
-    double log_z = row_stats(stats, &sums, x->n, weight, spec);
-    if (spec->grad)
-        row_gradient(x, sums.exp, log_z, x->n, target, weight, spec);
+    return sums;
 }
 
 /* A row of weight 0: no loss and no gradient. */
@@ -173,26 +173,6 @@ static void row_of_zeros(float *stats, Tensor logits, int64_t row, bool grad)
     memset(stats, 0, XENT_STATS * sizeof *stats);
     if (grad)
         memset(row_address(logits, row, 0), 0, (size_t)logits.d[1] * dtype_bytes(logits.dtype));
-}
-
-void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
-{
-    int64_t n = logits.d[1];
-    const int32_t *target = targets.p;
-    const float *weight = weights.p;
-    char *buffers = cpu_workspace(dev, (size_t)dev->threads * row_bytes(n));
-#pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
-    for (int64_t i = 0; i < logits.d[0]; i++) {
-        float *buffer = (float *)(buffers + (size_t)omp_get_thread_num() * row_bytes(n)), *out = row_of(stats, i);
-        if (weight[i] == 0.0f) {
-            row_of_zeros(out, logits, i, spec->grad);
-            continue;
-        }
-        CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
-              (long long)n);
-        Logits row = { logits, i, n, row_place(buffer, logits, i, 0) };
-        xent_row(&row, out, target[i], weight[i], spec);
-    }
 }
 
 void KERNEL(xent_part)(Device *dev, Tensor parts, Tensor logits, Tensor targets)
@@ -236,9 +216,11 @@ static RowSums join_parts(Tensor parts, int64_t row, int64_t n)
     return sums;
 }
 
-void KERNEL(xent_join)(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
-                       int32_t classes, const XentSpec *spec)
+/* op_xent_join; op_xent if parts is NO_TENSOR. */
+static void xent_rows(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
+                      int64_t classes, const XentSpec *spec)
 {
+    const bool divided = tensor_present(parts);
     int64_t n = logits.d[1];
     const int32_t *target = targets.p;
     const float *weight = weights.p;
@@ -251,11 +233,22 @@ void KERNEL(xent_join)(Device *dev, Tensor logits, Tensor stats, Tensor parts, T
             continue;
         }
         Logits row = { logits, i, n, row_place(buffer, logits, i, 0) };
-        RowSums sums = join_parts(parts, i, logits.d[0]);
+        RowSums sums = divided ? join_parts(parts, i, logits.d[0]) : sum_row(&row, target[i], spec);
         double log_z = row_stats(out, &sums, classes, weight[i], spec);
-        if (!spec->grad)
-            continue;
-        sum_exp(&row, sums.max, true);
-        row_gradient(&row, sums.exp, log_z, classes, target[i], weight[i], spec);
+        if (spec->grad && divided)
+            sum_exp(&row, sums.max, true);
+        if (spec->grad)
+            row_gradient(&row, sums.exp, log_z, classes, target[i], weight[i], spec);
     }
+}
+
+void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
+{
+    xent_rows(dev, logits, stats, NO_TENSOR, targets, weights, logits.d[1], spec);
+}
+
+void KERNEL(xent_join)(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
+                       int32_t classes, const XentSpec *spec)
+{
+    xent_rows(dev, logits, stats, parts, targets, weights, classes, spec);
 }
