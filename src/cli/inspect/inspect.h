@@ -1,9 +1,7 @@
-/* inspect.h: the actions of `loam inspect`. */
+/* inspect.h: the actions of `loam inspect` that have files of their own. */
 #pragma once
 
 #include "base/error.h"
 
 bool inspect_dataset(int argc, char **argv, GError **error);
 bool inspect_batch(int argc, char **argv, GError **error);
-bool inspect_checkpoint(int argc, char **argv, GError **error);
-bool inspect_model(int argc, char **argv, GError **error);
