@@ -77,9 +77,9 @@ static json_t *split_line(const Predictor *p, const char *line, GError **error)
     for (guint i = 0; i < wanted; i++)
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", (const char *)p->fields->pdata[i]);
     fail_user(error,
-              "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs, --raw "
-              "whole inputs",
-              n, n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str);
+              "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs%s", n,
+              n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str,
+              p->task->learns ? "" : ", --raw whole inputs"); /* a classifier takes whole inputs as cells, too */
     json_decref(row);
     return NULL;
 }

@@ -58,6 +58,11 @@ grep -q '"bad"' hf-marks/config.json && grep -q 'BertForSequenceClassification' 
 printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/marks >out 2>err || fail "predict: $(cat err)"
 [ "$(cat out)" = "good
 bad" ] || fail "$(cat out)"
+# Of a classifier a whole input is cells, too, so only objects hold texts with tabs.
+got=0
+printf 'bari tuka\tbad\n' | "$loam" predict runs/marks >out 2>err || got=$?
+[ "$got" = 1 ] && [ ! -s out ] && grep -q 'line 1: 2 cells between tabs where 1 is wanted (text); --jsonl takes objects, whose texts may hold tabs$' err || fail "two columns: $(cat out err)"
+echo '{"text": "bari\ttuka"}' | "$loam" predict runs/marks --jsonl >out 2>err && [ "$(cat out)" = good ] || fail "a tab in an object: $(cat out err)"
 echo 'bari tuka koti mesa' | "$loam" predict hf-marks --raw --json >out 2>err || fail "predict --raw: $(cat err)"
 grep -q '"prediction":"good".*"probabilities":{"bad":0.*"good":0.9' out || fail "$(cat out)"
 cp -r hf-marks hf-digits # transformers writes classes that are numbers without quotes

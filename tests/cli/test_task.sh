@@ -52,7 +52,7 @@ grep -q '"input":"mark: bari tuka koti mesa"' out || fail "$(cat out)"
 # A table without a header is no text: its label would be read with it. Texts with tabs are given as objects or whole.
 got=0
 printf 'bari\n\nbari tuka\tbad\n' | "$loam" predict runs/a --json >out 2>err || got=$?
-[ "$got" = 1 ] && [ "$(wc -l <out)" = 2 ] && grep -q 'line 3: 2 cells between tabs where 1 is wanted (text); --jsonl takes objects, whose texts may hold tabs' err ||
+[ "$got" = 1 ] && [ "$(wc -l <out)" = 2 ] && grep -q 'line 3: 2 cells between tabs where 1 is wanted (text); --jsonl takes objects, whose texts may hold tabs, --raw whole inputs' err ||
     fail "two columns: $(cat out err)"
 echo '{"text": "bari\ttuka"}' | "$loam" predict runs/a --jsonl --json 2>err | grep -q '"input":"mark: bari\\ttuka"' || fail "a tab in an object: $(cat err)"
 printf 'mark: bari\ttuka\n' | "$loam" predict runs/a --raw --json 2>err | grep -q '"input":"mark: bari\\ttuka"' || fail "a tab in a whole input: $(cat err)"
