@@ -146,6 +146,7 @@ shared 'task.input=mark: {text} 2' 'task.input=is it: {text} 1'
 tells a task.valid=held.tsv && tells b task.valid=other.tsv && tells c task.valid=moved/held.tsv run.seed=2
 shared "task.valid=$PWD/held.tsv 2" "task.valid=$PWD/other.tsv 1"
 tells a && tells b task.on_error=skip && tells c run.seed=2
+rm runs/tells/c/task/train-valid.jsonl # as in a run of an earlier version
 shared 'task.on_error=stop 2' 'task.on_error=skip 1'
 tells a task.data=A/table.tsv && cp B/table.tsv A/table.tsv && tells b task.data=A/table.tsv
 "$loam" collect runs/tells >out 2>err && [ ! -s err ] && [ "$(grep -Ec '^all runs  data:[0-9a-f]{8} +1 ' out)" = 2 ] || fail "an edited table: $(cat out err)"

@@ -169,7 +169,8 @@ static void tell_contents(const GPtrArray *runs)
         if (first[i] == NULL)
             g_hash_table_insert(firsts, g_steal_pointer(&key), run);
         first[i] = first[i] ? first[i] : run;
-        if (first[i]->trained_on != run->trained_on || first[i]->evaluated_on != run->evaluated_on)
+        const bool both_known = first[i]->evaluated_on && run->evaluated_on; /* not so of earlier versions' runs */
+        if (first[i]->trained_on != run->trained_on || (both_known && first[i]->evaluated_on != run->evaluated_on))
             g_hash_table_add(differ, (gpointer)(uintptr_t)first[i]);
     }
     for (guint i = 0; i < runs->len; i++) {
