@@ -42,8 +42,8 @@ static bool needs_help(const RunStatus *status)
 static bool print_status_json(const RunStatus *status, const char *dir, GError **error)
 {
     json_t *object =
-        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
-                  "place", status->place, "places", status->places, "event", status->event, "step",
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
+                  "place", status->place, "places", status->places, "event", status->event, "log", status->log, "step",
                   (json_int_t)status->step, "saved", (json_int_t)status->saved);
     if (object && status->lost >= 0)
         json_object_set_new(object, "missing", json_integer(status->lost));

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
@@ -99,7 +100,7 @@ static void plain(char *to, const char *from, size_t room)
             *c = '?';
 }
 
-void heartbeat_write(int folder, const char *name, Heartbeat *beat)
+int heartbeat_write(int folder, const char *name, Heartbeat *beat)
 {
     char line[HEARTBEAT_BYTES + 1], host[HEARTBEAT_HOST];
     gint64 now = g_get_real_time() / 100000, since = (gint64)(beat->since * 10);
@@ -120,9 +121,10 @@ void heartbeat_write(int folder, const char *name, Heartbeat *beat)
     /* The file is opened for each write, because closing it sends the data to the server of a network file system. */
     int file = openat(folder, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0)
-        return;
-    (void)!pwrite(file, line, HEARTBEAT_BYTES, 0);
+        return errno;
+    const int problem = pwrite(file, line, HEARTBEAT_BYTES, 0) < 0 ? errno : 0;
     close(file);
+    return problem;
 }
 
 /* "step 17, microbatch 2, update, waits in all-reduce for 2.0s" */

@@ -45,8 +45,8 @@ char *heartbeat_path(const char *dir, int rank);
 bool heartbeat_read(const char *dir, int rank, Heartbeat *beat);
 /* Writes `beat`, with beat->time set to now and beat->beat increased, to a file in an open folder (a descriptor of it,
  * or AT_FDCWD): a run that is renamed has its heartbeats in it, and not in a run that has its name since. Allocates no
- * memory. Failures are ignored: the next write will try again. */
-void heartbeat_write(int folder, const char *name, Heartbeat *beat);
+ * memory. Returns 0, or the errno of a failure: the next write will try again. */
+int heartbeat_write(int folder, const char *name, Heartbeat *beat);
 /* The present by the clock of the rank's host: when the heartbeat was written, and the time since. That time is by the
  * clock of this host, `now`, or, if the clocks differ, by the time of the file. A heartbeat from the future, which a
  * clock that was set back leaves, is as old as it is ahead: nothing else shows that no other one follows it. */

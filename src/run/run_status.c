@@ -13,10 +13,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STALLED_STEPS 20
-#define GONE_S        5  /* seconds without a heartbeat after which a process of this machine is looked for */
+#define GONE_S        5 /* seconds without a heartbeat after which a process of this machine is looked for */
+#define LOG_TAIL      4096
 #define STOPPED       75 /* exit status of a run that was stopped with a checkpoint */
 
 const char *const run_state_names[] = {
@@ -26,7 +28,13 @@ const char *const run_state_names[] = {
 
 /* ---- metrics.jsonl ---- */
 
-static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, double *step_s)
+/* What metrics.jsonl tells beside the fields of RunStatus. */
+typedef struct Logged {
+    double step_s;   /* seconds per step of the last log line; NAN means unknown */
+    double failed_s; /* when the error that is the last event ended the run: Unix seconds; NAN means no such event */
+} Logged;
+
+static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, Logged *logged)
 {
     status->step = step;
     status->loss = metric_number(line, "loss");
@@ -34,7 +42,7 @@ static void take_train(RunStatus *status, const json_t *line, int64_t step, doub
     status->tokens_per_s = metric_number(line, "tokens_per_s");
     status->mfu = metric_number(line, "mfu");
     status->logged_s = now - metric_number(line, "time");
-    *step_s = metric_number(line, "step_s");
+    logged->step_s = metric_number(line, "step_s");
     if (status->n_losses == RUN_RECENT)
         memmove(status->losses, status->losses + 1, sizeof status->losses - sizeof *status->losses);
     else
@@ -55,29 +63,31 @@ static RunState ending_of(const json_t *line, const char *what, RunState before)
     return g_str_has_prefix(what, "stopped ") || g_str_has_prefix(what, "rolled back ") ? RUN_STOPPED : before;
 }
 
-static void take_status_record(RunStatus *status, const MetricRecord *record, double now, double *step_s)
+static void take_status_record(RunStatus *status, const MetricRecord *record, double now, Logged *logged)
 {
     const char *what;
     if (record->kind == METRIC_TRAIN && record->step >= 0)
-        take_train(status, record->json, record->step, now, step_s);
+        take_train(status, record->json, record->step, now, logged);
     else if (record->kind == METRIC_VALID)
         status->valid_loss = metric_number(record->json, "loss");
     else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
         g_free(status->event);
         status->event = text_printable(what);
         status->state = ending_of(record->json, what, status->state);
+        logged->failed_s =
+            json_is_true(json_object_get(record->json, "failed")) ? metric_number(record->json, "time") : NAN;
     }
 }
 
-/* Sets the fields of *status that metrics.jsonl holds, and its state as the events there tell it. *step_s becomes the
- * seconds per step of the last log line. */
-static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
+/* Sets the fields of *status that metrics.jsonl holds, and its state as the events there tell it. */
+static void read_metrics(RunStatus *status, const char *dir, double now, Logged *logged)
 {
+    *logged = (Logged){ NAN, NAN };
     MetricReader reader;
     if (!metric_reader_open_end(&reader, dir))
         return;
     while (metric_reader_next(&reader))
-        take_status_record(status, &reader.record, now, step_s);
+        take_status_record(status, &reader.record, now, logged);
     metric_reader_close(&reader, NULL);
 }
 
@@ -162,7 +172,16 @@ static void read_lock(RunStatus *status, const char *dir)
     status->place = g_strdup("a process holds its lock; there are no heartbeats in its folder " HEARTBEAT_FOLDER);
 }
 
-static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
+/* Whether the error of the last event ended the last start: rank 0, which writes events, ended with an error, or no
+ * heartbeat of it followed. An event has its time in whole seconds. */
+static bool is_told(const Heartbeat *first, double failed_s)
+{
+    return first->ended < 0 ? failed_s >= floor(first->time)
+                            : isfinite(failed_s) && first->ended != 0 && first->ended != STOPPED;
+}
+
+static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s,
+                       double failed_s)
 {
     Heartbeat first, beat;
     Ranks all = { .silent = INFINITY };
@@ -177,11 +196,14 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
         status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
         return;
     }
-    const bool lost = first.ended >= 0 || all.gone || (all.silent > silent_s && !all.exists);
-    status->state = lost                                                       ? RUN_LOST
+    const bool over = first.ended >= 0 || all.gone || (all.silent > silent_s && !all.exists),
+               failed = over && is_told(&first, failed_s), lost = over && !failed;
+    status->state = failed                                                     ? RUN_FAILED
+                    : lost                                                     ? RUN_LOST
                     : all.still || all.any_suspended || all.waited > stalled_s ? RUN_STALLED
                                                                                : RUN_ALIVE;
-    status->place = lost                ? heartbeat_last_words(dir)
+    status->place = failed              ? NULL
+                    : lost              ? heartbeat_last_words(dir)
                     : all.any_suspended ? describe_suspended(&all.suspended)
                                         : heartbeat_describe(&all.slowest, all.there);
     if (first.ranks > 1 && status->state != RUN_ALIVE)
@@ -201,10 +223,38 @@ static void settle_state(RunStatus *status)
     }
 }
 
+/* The last line of RUN/log.txt; NULL if there is none. */
+static char *last_log_line(const char *dir)
+{
+    char tail[LOG_TAIL + 1];
+    g_autofree char *path = g_build_filename(dir, "log.txt", NULL);
+    GStatBuf info;
+    FILE *file = g_stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rbe") : NULL;
+    if (file == NULL)
+        return NULL;
+    size_t bytes = fseek(file, -(long)MIN(info.st_size, LOG_TAIL), SEEK_END) == 0 ? fread(tail, 1, LOG_TAIL, file) : 0;
+    fclose(file);
+    while (bytes > 0 && tail[bytes - 1] == '\n')
+        bytes--;
+    tail[bytes] = '\0';
+    const char *before = strrchr(tail, '\n');
+    return bytes ? text_printable(before ? before + 1 : tail) : NULL;
+}
+
+bool run_told_error(const char *dir)
+{
+    RunStatus status = { 0 };
+    Logged logged;
+    Heartbeat first;
+    read_metrics(&status, dir, 0, &logged);
+    run_status_clear(&status);
+    return heartbeat_read(dir, 0, &first) && is_told(&first, logged.failed_s);
+}
+
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s)
 {
     const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
-    double step_s = NAN;
+    Logged logged;
     GStatBuf file;
     *status = (RunStatus){ .step = -1,
                            .loss = NAN,
@@ -214,9 +264,11 @@ void run_status_read(RunStatus *status, const char *dir, double silent_s, double
                            .valid_loss = NAN,
                            .logged_s = NAN,
                            .saved_s = NAN };
-    read_metrics(status, dir, now, &step_s);
-    read_beats(status, dir, now, silent_s, isfinite(step_s) ? fmax(stalled_s, STALLED_STEPS * step_s) : stalled_s);
+    read_metrics(status, dir, now, &logged);
+    const double slow_s = STALLED_STEPS * logged.step_s;
+    read_beats(status, dir, now, silent_s, isfinite(slow_s) ? fmax(stalled_s, slow_s) : stalled_s, logged.failed_s);
     settle_state(status);
+    status->log = status->state == RUN_FAILED && !isfinite(logged.failed_s) ? last_log_line(dir) : NULL;
     status->saved = run_linked(dir, "latest");
     status->lost = run_lost_save(dir);
     g_autofree char *folder = run_checkpoint_path(dir, status->saved);
@@ -229,6 +281,7 @@ void run_status_clear(RunStatus *status)
     g_clear_pointer(&status->place, g_free);
     g_clear_pointer(&status->places, g_free);
     g_clear_pointer(&status->event, g_free);
+    g_clear_pointer(&status->log, g_free);
 }
 
 static void append_ago(GString *text, double seconds)
@@ -269,5 +322,7 @@ char *run_status_describe(const RunStatus *status, const char *dir)
     }
     if (status->event)
         g_string_append_printf(text, "  last event: %s\n", status->event);
+    if (status->log)
+        g_string_append_printf(text, "  end of log.txt: %s\n", status->log);
     return g_string_free(text, FALSE);
 }

@@ -26,6 +26,7 @@ typedef struct RunStatus {
     char *place;  /* what a rank is doing, or where it was last seen; NULL means unknown */
     char *places; /* what all ranks of a stalled or lost run are doing (heartbeat_places), or NULL */
     char *event;  /* the last event of the run, such as why it stopped; NULL means none */
+    char *log;    /* last line of log.txt, if the run failed and its last event is no error; NULL means none */
     int64_t step; /* step of the last log line; -1 means none */
     double loss, lr, tokens_per_s, mfu; /* values of the last log line; NAN means unknown */
     double valid_loss;                  /* the last held-out loss; NAN means none */
@@ -40,13 +41,16 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
 /* Reads the status of the run in `dir`; run_status_clear frees it. If the heartbeats of all ranks have an exit status,
  * that of rank 0 decides whether the run ended, was stopped or failed. Otherwise it still runs, or is lost: if none of
  * the ranks without an exit status has written a heartbeat for silent_s seconds, by its own clock or that of the file
- * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. If one exists
- * here, a silent run is stalled, and so is one with a process here that is silent for longer than silent_s or suspended
- * (SIGSTOP). A run that is not lost is stalled if a rank has been in the same phase for longer than stalled_s seconds
- * and than 20 steps take, else alive. Without a heartbeat of rank 0 it is alive if its lock is held, else what its last
- * events say. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended
- * at train.stop_at. Missing and damaged files give unknown values. */
+ * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. It is not
+ * lost but failed if its last event is the error that ended it, as when that rank could not write its exit status, or
+ * was killed after the error. If one exists here, a silent run is stalled, and so is one with a process here that is
+ * silent for longer than silent_s or suspended (SIGSTOP). A run that is not lost is stalled if a rank has been in the
+ * same phase for longer than stalled_s seconds and than 20 steps take, else alive. Without a heartbeat of rank 0 it is
+ * alive if its lock is held, else what its last events say. A run that does not run and whose last event is a rollback
+ * counts as stopped, and so does one that ended at train.stop_at. Missing and damaged files give unknown values. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
+/* Whether an error that is the last event ended the last start of the run, whatever its heartbeats say. */
+bool run_told_error(const char *dir);
 /* The status as lines of text, the first one "RUN: alive". g_free. */
 char *run_status_describe(const RunStatus *status, const char *dir);

@@ -67,6 +67,16 @@ expect 0 ': ended' "$loam" status "$work/done"
 expect 1 'is a run with model.width' "$loam" train "$work/done" model.width=64 train.length=4steps parallel.ranks=2
 expect 0 ': ended' "$loam" status "$work/done"
 
+# A run that cannot write heartbeats trains, and its log says so once; one that fails before metrics.jsonl exists says why.
+mkdir -p "$work/mute/ranks/0000.json" && touch "$work/mute/lock"
+"$loam" train "$config" run.dir="$work/mute" train.length=3steps 2>"$work/log" || fail "$(cat "$work/log")"
+[ "$(grep -c 'no heartbeat can be written to .*/mute/ranks (Is a directory)' "$work/mute/log.txt")" = 1 ] || fail "$(cat "$work/mute/log.txt")"
+expect 0 ': ended' "$loam" status "$work/mute"
+mkdir -p "$work/early/spiece.model/x" && touch "$work/early/lock"
+! "$loam" train "$config" run.dir="$work/early" 2>"$work/log" || fail "a tokenizer was written over a folder"
+[ ! -e "$work/early/metrics.jsonl" ] || fail "metrics.jsonl is there: $(cat "$work/early/metrics.jsonl")"
+expect 1 "  end of log.txt: $(tail -n 1 "$work/early/log.txt")" "$loam" status "$work/early"
+
 # A run that has ended, and one whose heart beats while it stands still.
 "$loam" train "$config" run.dir="$work/ended" train.length=3steps 2>"$work/log"
 expect 0 ': ended' "$loam" status "$work/ended"

@@ -192,6 +192,55 @@ static void a_damaged_end_of_the_metrics_is_read(void)
     run_status_clear(&status);
 }
 
+static void put_failure(double age)
+{
+    g_autofree char *text = g_strdup_printf("{\"kind\":\"event\",\"step\":3,\"what\":\"disk full\",\"failed\":true,"
+                                            "\"time\":%.0f}\n",
+                                            floor((double)g_get_real_time() / G_USEC_PER_SEC - age));
+    put("metrics.jsonl", text);
+}
+
+/* An error that could not write its exit status, or after which a launcher killed the other ranks; not that of an
+ * earlier start. */
+static void a_run_whose_last_event_is_its_error_failed(void)
+{
+    put_failure(1000);
+    beat(0, 1, 5000, 1000, -1);
+    g_assert_cmpint(state(), ==, RUN_FAILED);
+    g_assert_true(run_told_error(dir));
+    beat(0, 1, 5000, 990, -1);
+    g_assert_cmpint(state(), ==, RUN_LOST);
+    g_assert_false(run_told_error(dir));
+    RunStatus status;
+    beat(0, 2, 5000, 1000, 2);
+    beat(1, 2, 5000, 980, -1);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpint(status.state, ==, RUN_FAILED);
+    g_assert_true(run_told_error(dir));
+    g_assert_null(status.place);
+    g_assert_true(g_str_has_prefix(status.places, "rank 0 on node (process 1): ended with status 2\nrank 1 on node"));
+    run_status_clear(&status);
+    beat(0, 2, 5000, 1000, 75);
+    g_assert_cmpint(state(), ==, RUN_LOST);
+}
+
+/* An error before metrics.jsonl exists, or before a start has an event, is the end of log.txt. */
+static void an_error_without_an_event_is_in_the_log(void)
+{
+    RunStatus status;
+    beat(0, 1, 5000, 1000, 2);
+    put("metrics.jsonl", "{\"kind\":\"event\",\"step\":3,\"what\":\"stopped on request\"}\n");
+    put("log.txt", "first\nwriting spiece.model:\tFile too large\n");
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_autofree char *text = run_status_describe(&status, "runs/a");
+    g_assert_true(g_str_has_suffix(text, "  end of log.txt: writing spiece.model:\\x09File too large\n"));
+    run_status_clear(&status);
+    put_failure(1000);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_null(status.log);
+    run_status_clear(&status);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -207,6 +256,9 @@ int main(int argc, char **argv)
     g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
     g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);
     g_test_add_func("/run_status/a_damaged_end_of_the_metrics_is_read", a_damaged_end_of_the_metrics_is_read);
+    g_test_add_func("/run_status/a_run_whose_last_event_is_its_error_failed",
+                    a_run_whose_last_event_is_its_error_failed);
+    g_test_add_func("/run_status/an_error_without_an_event_is_in_the_log", an_error_without_an_event_is_in_the_log);
     int failed = g_test_run();
     io_remove_tree(dir, NULL);
     g_free(dir);

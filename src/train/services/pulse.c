@@ -2,9 +2,11 @@
 #include "base/log.h"
 #include "comm/monitor.h"
 #include "run/heartbeat.h"
+#include "run/run_status.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +24,8 @@ typedef struct Stand {
 
 struct Pulse {
     int folder;                /* RUN; -1 if it cannot be opened: no heartbeat is written */
+    int problem;               /* errno of that; 0 means none */
+    bool told;                 /* that heartbeats cannot be written */
     char *ranks_folder, *name; /* RUN/ranks, for messages, and the file's name in RUN: "ranks/0000.json" */
     Comm *ranks;
     GThread *thread;
@@ -46,7 +50,11 @@ static void write_beat(Pulse *pulse, const Stand *stand)
     g_strlcpy(beat->call, call.name ? call.name : "", sizeof beat->call);
     if (mkdirat(pulse->folder, HEARTBEAT_FOLDER, 0777) == 0)
         log_warning("%s was deleted while the run trains; it is made again", pulse->ranks_folder);
-    heartbeat_write(pulse->folder, pulse->name, beat);
+    const int problem = pulse->folder < 0 ? pulse->problem : heartbeat_write(pulse->folder, pulse->name, beat);
+    if (problem && !pulse->told)
+        log_warning("no heartbeat can be written to %s (%s): loam status may say that this run is lost, or not know it",
+                    pulse->ranks_folder, g_strerror(problem));
+    pulse->told = pulse->told || problem;
 }
 
 static void *beat_on(void *argument)
@@ -78,7 +86,7 @@ static bool end_last(const char *dir)
     Heartbeat last;
     g_autofree char *last_words = heartbeat_last_words(dir);
     const bool had_ended = heartbeat_read(dir, 0, &last) && last.ended == 0;
-    if (last_words)
+    if (last_words && !run_told_error(dir))
         log_warning("%s", last_words);
     heartbeat_clear(dir);
     return had_ended;
@@ -89,7 +97,9 @@ Pulse *pulse_open(const char *dir, Comm *ranks)
     Pulse *pulse = g_new0(Pulse, 1);
     const bool had_ended = comm_rank(ranks) == 0 && end_last(dir);
     g_autofree char *path = heartbeat_path(dir, comm_rank(ranks)), *file = g_path_get_basename(path);
-    *pulse = (Pulse){ .folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+    const int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), problem = folder < 0 ? errno : 0;
+    *pulse = (Pulse){ .folder = folder,
+                      .problem = problem,
                       .ranks_folder = g_path_get_dirname(path),
                       .name = g_build_filename(HEARTBEAT_FOLDER, file, NULL),
                       .ranks = ranks,
