@@ -169,6 +169,25 @@ def additions(golden):
                 yield {**case(base, file, {"tokenizer_class": class_, "added_tokens_decoder": decoder}), **own}
 
 
+def stale(golden):
+    """A tokenizer.json that was saved later than the file beside it: with an added token, or trained anew."""
+    both = {"unigram": ["spiece.model", "tokenizer.json"], "wordpiece": ["vocab.txt", "tokenizer.json"]}
+    texts = {"texts": ["a NEWTOK b", "NEWTOK the"]}
+    token = {**END, "id": 1000, "content": "NEWTOK", "special": False}
+    unk, cls = {**END, "id": 0, "content": "<unk>"}, {**END, "id": 0, "content": "[UNK]"}
+    vocab = [["<unk>", 0.0], ["\u2581", -2.0], *([letter, -3.0] for letter in "abeht"), ["\u2581the", -1.0]]
+    unigram = {"model": {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": False}, "added_tokens": [unk, {**token, "id": 8}]}
+    words = {"[UNK]": 0, "the": 1, "a": 2, "b": 3}
+    wordpiece = {"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": words},
+                 "added_tokens": [cls, {**token, "id": 4}]}
+    for base, name, retrained in (("unigram", "T5Tokenizer", unigram), ("wordpiece", "BertTokenizer", wordpiece)):
+        old = json.loads((golden / base / "tokenizer.json").read_text())
+        new = {**token, "id": len(old["model"]["vocab"])}
+        for class_ in (name, FAST):
+            yield {**case(base, both[base], {"tokenizer_class": class_}, {"added_tokens": [*old["added_tokens"], new]}), **texts, "decoded": []}
+        yield {**case(base, both[base], {"tokenizer_class": FAST}, {**retrained, "post_processor": None}), **texts, "decoded": []}
+
+
 def corpus(golden):
     for line in (golden / "byte-bpe" / "ids.jsonl").read_text().splitlines():
         yield json.loads(line)["text"].replace("\n", " ")
@@ -218,7 +237,7 @@ def encode(each, golden, folder):
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces(), *additions(golden)]:
+    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces(), *additions(golden), *stale(golden)]:
         with tempfile.TemporaryDirectory() as folder:
             cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)

@@ -511,11 +511,60 @@ static Tokenizer *open_layout(const char *path, const char *pattern, const char 
     return g_steal_pointer(&tok);
 }
 
+/* ---- a tokenizer.json beside a model of its own ---- */
+
+/* Whether an added token of a tokenizer.json is found by the tokenizer, too. */
+static bool finds(const Tokenizer *tok, const AddedToken *token)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    bool found = token->special || !tokenizer_encode(tok, token->content, strlen(token->content), false, ids, NULL);
+    for (guint i = 0; i < ids->len && !found; i++)
+        found = g_array_index(ids, int32_t, i) == token->id;
+    return found;
+}
+
+/* Whether each piece of a tokenizer.json has the same id in the tokenizer, and each of the tokenizer's model is in the
+ * tokenizer.json. A file that cannot be parsed counts as one that has the same. */
+static bool has_same_pieces(const Tokenizer *tok, const char *path)
+{
+    size_t bytes;
+    g_autoptr(GError) wrong = NULL;
+    g_autofree char *data = io_read_regular(path, TOKENIZER_MAX_FILE, &bytes, &wrong);
+    g_autoptr(TokenizerJson) json = data ? tokenizer_json_open(data, bytes, &tok->class_, &wrong) : NULL;
+    if (wrong)
+        log_warning("%s: %s; %s is read instead", path, wrong->message, tok->path);
+    const guint n = json ? MAX(json->pieces->len, (guint)tok->facts.size) : 0;
+    bool same = true;
+    for (guint id = 0; id < n && same; id++) {
+        const char *piece = id < json->pieces->len ? json->pieces->pdata[id] : NULL,
+                   *own = id < (guint)tok->size ? tokenizer_piece(tok, (int)id) : "";
+        same = piece ? strcmp(piece, own) == 0 : id >= (guint)tok->facts.size || *own == 0;
+    }
+    for (guint i = 0; json && i < json->added->len && same; i++)
+        same = finds(tok, &g_array_index(json->added, AddedToken, i));
+    return same;
+}
+
+/* The first file of a folder that is read: of a SentencePiece model or a WordPiece vocabulary, and a tokenizer.json
+ * that lists other tokens, the tokenizer.json, as in transformers 5, which writes only that when it saves. */
+static Tokenizer *open_first(const GPtrArray *files, const char *pattern, const char *layout, GError **error)
+{
+    const char *first = files->pdata[0], *json = NULL;
+    Tokenizer *tok = open_layout(first, pattern, layout, error);
+    for (guint i = 1; i < files->len && tok && !tokenizer_is_json(first) && json == NULL; i++)
+        json = tokenizer_is_json(files->pdata[i]) ? files->pdata[i] : NULL;
+    if (json == NULL || tok->kind == &kind_bytes || has_same_pieces(tok, json))
+        return tok;
+    log_info("%s has other tokens than %s beside it, and is read, as in transformers", json, first);
+    tokenizer_close(tok);
+    return open_layout(json, pattern, layout, error);
+}
+
 Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
 {
     g_autoptr(GPtrArray) files = find_files(path, error);
     g_autoptr(GError) problem = NULL;
-    Tokenizer *tok = files ? open_layout(files->pdata[0], pattern, layout, &problem) : NULL;
+    Tokenizer *tok = files ? open_first(files, pattern, layout, &problem) : NULL;
     for (guint i = 1; files && tok == NULL && i < files->len; i++) {
         if (!tokenizer_is_json(files->pdata[0]) || !stands_alone(files->pdata[i]))
             continue;
@@ -531,8 +580,15 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
 char *tokenizer_find(const char *folder, GError **error)
 {
     g_autoptr(GPtrArray) files = find_files(folder, error);
-    if (files == NULL || g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name))
-        return files ? g_strdup(files->pdata[0]) : NULL;
+    if (files == NULL)
+        return NULL;
+    if (g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name)) { /* a damaged model is found, too */
+        Tokenizer *alone = files->len > 1 ? tokenizer_open(files->pdata[0], NULL) : NULL;
+        const bool whole = alone != NULL;
+        tokenizer_close(alone);
+        if (!whole)
+            return g_strdup(files->pdata[0]);
+    }
     Tokenizer *tok = tokenizer_open(folder, error); /* a tokenizer.json may have parts that cannot be read */
     char *found = tok ? g_strdup(tok->path) : NULL;
     tokenizer_close(tok);

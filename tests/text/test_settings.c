@@ -189,7 +189,7 @@ static void ends_are_those_of_the_text_that_is_not_normalized(void)
     json_array_foreach(json_object_get(root, "cases"), i, each)
     {
         const bool has_json = json_object_size(json_object_get(each, "json")) > 0 && json_object_get(each, "decoded");
-        if (has_json && strcmp(json_string_value(json_object_get(each, "base")), "unigram") == 0)
+        if (found == NULL && has_json && strcmp(json_string_value(json_object_get(each, "base")), "unigram") == 0)
             found = each;
     }
     g_assert_nonnull(found);
