@@ -2,12 +2,16 @@
 """Writes tests/parity/lora: tiny random models with an adapter of PEFT (LoRA), and what they compute.
 
     HF_HUB_OFFLINE=1 tools/make-parity-lora.py tests/parity/lora     with transformers 4 and peft
+    HF_HUB_OFFLINE=1 tools/make-parity-lora.py tests/parity/lora embeddings
 The stored files were made with peft 0.21.2, transformers 4.57.6, torch 2.15.0. Needed by no build and no test: the
 fixtures are in the repository.
 
 A fixture is the folder that PeftModel.save_pretrained writes, the model that it belongs to in the folder base, a batch
 and expected.safetensors: in double precision, rounded to f32, "logits", "loss", and "grad.NAME" for every trained
 tensor, NAME as in adapter_model.safetensors. Names of classes and samples are those of make-parity-heads.py.
+
+gpt2-wte and t5-shared (transformers 5.24.0) have an embedding of their own, which the base model ties to its logits: an
+adapter of the base model of gpt2 or t5, and scored.json: ids and the log probability of the target.
 """
 
 import importlib.util
@@ -17,6 +21,7 @@ import sys
 
 import peft
 import torch
+import transformers
 from safetensors.torch import save_file
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -109,9 +114,34 @@ def adapt(model, settings, seed):
     return model
 
 
+def embeddings(out):
+    for name, base, cls, module, target in (("gpt2-wte", "gpt2", transformers.GPT2LMHeadModel, "wte", "c_attn"),
+                                            ("t5-shared", "t5", transformers.T5ForConditionalGeneration, "shared", "q")):
+        folder, ids, answer = out / name, [5, 6, 7, 8], [11, 12, 13]
+        config = peft.LoraConfig(r=2, target_modules=[target], modules_to_save=[module], fan_in_fan_out=base == "gpt2")
+        model = peft.get_peft_model(cls.from_pretrained(out / base / "base", dtype=torch.float32), config).eval()
+        random = torch.Generator().manual_seed(8)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.requires_grad:
+                    parameter += 0.1 * torch.randn(parameter.shape, generator=random)
+            if base == "gpt2":
+                logits = model(input_ids=torch.tensor([ids + answer])).logits[0, len(ids) - 1:-1]
+            else:
+                logits = model(input_ids=torch.tensor([ids]), labels=torch.tensor([answer])).logits[0]
+        model.save_pretrained(folder)
+        (folder / "README.md").unlink(missing_ok=True)
+        settings = json.loads((folder / "adapter_config.json").read_text()) | {"base_model_name_or_path": f"../{base}/base"}
+        (folder / "adapter_config.json").write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n")
+        logprob = torch.log_softmax(logits.double(), -1).gather(1, torch.tensor(answer)[:, None]).sum().item()
+        (folder / "scored.json").write_text(json.dumps({"input": ids, "target": answer, "logprob": logprob}) + "\n")
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     torch.set_num_threads(1)
+    if sys.argv[2:] == ["embeddings"]:
+        return embeddings(out)
     for name, settings in FIXTURES.items():
         folder = out / name
         base, samples = build(name)

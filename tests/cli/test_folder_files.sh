@@ -156,6 +156,11 @@ change r_of_the_future 7
 expect 0 'adapter_config.json has r_of_the_future, which loam does not know and ignores' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
 change modules_to_save '["classifier", "pre_head"]'
 expect 1 'modules_to_save names "pre_head", of which the adapter has no tensor' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
+wte=tests/parity/lora/gpt2-wte
+"$loam" eval "$wte" --score "$wte/scored.json" train.precision=f32 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+"$python" -c 'import json, sys; a, b = (json.load(open(path))["logprob"] for path in sys.argv[1:]); sys.exit(abs(a - b) > 1e-3)' \
+    "$work/out" "$wte/scored.json" || fail "logits of an adapter with an embedding of its own: $(cat "$work/out" "$wte/scored.json")"
+expect 1 'modules_to_save names "shared"' "$loam" import tests/parity/lora/t5-shared --out "$work/imported-$RANDOM"
 change target_modules '[]'
 expect 1 'target_modules is empty: the adapter adapts nothing' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
 for value in true false; do

@@ -266,11 +266,43 @@ static void append_name(GString *list, const char *name)
     g_string_append_printf(list, "%s%s", list->len ? "," : "", name);
 }
 
+/* The tensor with a name of loam's; NULL if there is none. */
+static const FileTensor *find_tensor(const TensorNames *names, GHashTable *tensors, const char *ours)
+{
+    g_autofree char *theirs = NULL;
+    tensor_name_of(names, ours, &theirs);
+    return theirs ? g_hash_table_lookup(tensors, theirs) : NULL;
+}
+
+/* PEFT replaces only the module that modules_to_save names. In a T5 the embedding is three modules, which loam has as
+ * one matrix; in other models logits come from the base model's embedding, `embedding`, if the adapter has another. */
+static bool keep_logits(const TensorNames *names, GHashTable *tensors, const FileTensor *embedding,
+                        const ModelConfig *config, GError **error)
+{
+    g_autofree char *head = NULL;
+    const bool replaced = find_tensor(names, tensors, "shared") != embedding;
+    const bool logits = config->family == FAMILY_GPT || find_tensor(names, tensors, "transform.dense");
+    if (replaced && config->family == FAMILY_T5)
+        return fail_user(error, "modules_to_save names \"shared\", in place of which PEFT leaves the embeddings of the "
+                                "encoder and the decoder as they are, and loam has one embedding: leave it out");
+    if (replaced && embedding && logits && config->classifier == LABELS_NONE &&
+        tensor_name_of(names, "lm_head", &head) && !g_hash_table_contains(tensors, head))
+        g_hash_table_insert(tensors, g_strdup(head), (gpointer)embedding);
+    return true;
+}
+
+/* Whether a tensor of an adapter is the embedding of one stack of a T5. */
+static bool is_stack_embedding(const ModelConfig *config, const char *name)
+{
+    return config->family == FAMILY_T5 && g_str_has_suffix(name, "coder.embed_tokens.weight");
+}
+
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error)
 {
     g_autoptr(GString) targets = g_string_new(NULL);
     g_autofree char *whole = g_strconcat(HF_ADAPTER_PREFIX, names->prefix, NULL);
+    const FileTensor *embedding = find_tensor(names, tensors, "shared");
     bool bare = true;
     for (int i = 0; i < tensor_file_count(adapter->file); i++)
         bare = bare && !g_str_has_prefix(tensor_file_get(adapter->file, i)->name, whole);
@@ -279,9 +311,14 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
         if (!g_str_has_prefix(tensor->name, HF_ADAPTER_PREFIX))
             return fail_user(error, "tensor %s of the adapter does not begin with " HF_ADAPTER_PREFIX, tensor->name);
         const char *name = tensor->name + strlen(HF_ADAPTER_PREFIX);
+        if (is_stack_embedding(config, name))
+            return fail_user(error, "modules_to_save names \"embed_tokens\", the embedding of one stack: in loam both "
+                                    "have the same");
         bool prefixed = bare && !tensor_name_is_head(names, name);
         g_hash_table_replace(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor);
     }
+    if (!keep_logits(names, tensors, embedding, config, error))
+        return false;
     for (int i = 0; i < LORA_LAYERS; i++)
         for (int decoder = 0; decoder < 2; decoder++) {
             g_autofree char *theirs = tensor_of(names, config, lora_layers[i].name, decoder);
