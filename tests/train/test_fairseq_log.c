@@ -60,6 +60,17 @@ static void fields_that_do_not_apply_are_left_out(void)
                                   "\"train_wall\": \"0\", \"wall\": \""));
 }
 
+static void numbers_that_are_not_finite_are_words(void)
+{
+    TrainState state = { .window_steps = 1, .window_updates = { .updates = 1, .norms = INFINITY } };
+    state.window.head[HEAD_TOKENS] = (HeadSums){ .loss = NAN, .nll = 2000 * M_LN2, .weight = 1 };
+    const TrainRecord record = { .state = &state, .elapsed_s = 1 };
+    g_autofree char *text = line_of(&record, 1, 0);
+    g_assert_nonnull(strstr(text, "\"loss\": \"nan\", \"nll_loss\": \"2000\", "));
+    g_assert_nonnull(strstr(text, "\"ppl\": \"inf\", "));
+    g_assert_nonnull(strstr(text, "\"gnorm\": \"inf\", "));
+}
+
 static void means_are_of_the_window(void)
 {
     char *folder = folder_new();
@@ -145,6 +156,7 @@ int main(int argc, char **argv)
 #define CASE(name) g_test_add_func("/fairseq_log/" #name, name)
     CASE(the_line_is_that_of_ast_t5_s_readme);
     CASE(fields_that_do_not_apply_are_left_out);
+    CASE(numbers_that_are_not_finite_are_words);
     CASE(means_are_of_the_window);
     CASE(an_evaluation_has_fairseq_s_names);
     return g_test_run();

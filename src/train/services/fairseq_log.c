@@ -25,7 +25,7 @@ struct FairseqLog {
 
 /* ---- the line ---- */
 
-#define EXACT -1 /* as number of decimal places: no rounding */
+enum { EXACT = -1, LEFT_OUT = -2 }; /* as number of decimal places: no rounding; the line lacks the field */
 
 /* Rounds a number to decimal places as Python's round does: correctly from its binary value, and ties to even. */
 static double rounded_places(double value, int places)
@@ -50,12 +50,11 @@ typedef struct FairseqField {
     int places;
 } FairseqField;
 
-/* Appends n fields with numbers in the format of Python's "{:g}"; those that are not finite are left out. prefix: of
- * their names. */
+/* Appends n fields with numbers in the format of Python's "{:g}", also "inf" and "nan". prefix: of their names. */
 static void put_fields(GString *line, const char *prefix, const FairseqField *fields, size_t n)
 {
     for (const FairseqField *field = fields; field < fields + n; field++)
-        if (isfinite(field->value))
+        if (field->places != LEFT_OUT)
             g_string_append_printf(line, ", \"%s%s\": \"%g\"", prefix, field->name,
                                    rounded_places(field->value, field->places));
 }
@@ -71,16 +70,18 @@ char *fairseq_valid_line(const ValidRecord *record)
     const LossSums *sums = record->sums;
     const HeadSums *head = &sums->head[loss_sums_main(sums)];
     const double batches = (double)MAX(record->batches, 1), nll = head->nll / head->weight / M_LN2;
-    const FairseqField fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
-                                    { "nll_loss", nll, 3 },
-                                    { "ppl", exp2(nll), 2 },
-                                    { "accuracy", 100 * record_accuracy(sums), 3 },
-                                    { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
-                                    { "wpb", head->weight / batches, 1 },
-                                    { "bsz", (double)record->samples / batches, 1 },
-                                    { "num_updates", (double)record->updates, EXACT },
-                                    { "best_loss", record->best / M_LN2, 3 } };
+    FairseqField fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
+                              { "nll_loss", nll, 3 },
+                              { "ppl", exp2(nll), 2 },
+                              { "accuracy", 100 * record_accuracy(sums), 3 },
+                              { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
+                              { "wpb", head->weight / batches, 1 },
+                              { "bsz", (double)record->samples / batches, 1 },
+                              { "num_updates", (double)record->updates, EXACT },
+                              { "best_loss", record->best / M_LN2, 3 } };
     GString *line = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        fields[i].places = isfinite(fields[i].value) ? fields[i].places : LEFT_OUT;
     g_autofree char *set = subset(record), *prefix = g_strconcat(set, "_", NULL);
     g_string_append_printf(line, "{\"epoch\": %" PRId64, epoch_of(record->epochs));
     put_fields(line, prefix, fields, G_N_ELEMENTS(fields));
@@ -171,8 +172,8 @@ void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
                                     { "num_updates", (double)state->updates, EXACT },
                                     { "lr", record->lr, EXACT },
                                     { "gnorm", of->norms / n, 3 },
-                                    { "clip", record->clips ? 100 * (double)of->clipped / n : (double)NAN, 1 },
-                                    { "loss_scale", record->loss_scale > 0 ? record->loss_scale : (double)NAN, 4 },
+                                    { "clip", 100 * (double)of->clipped / n, record->clips ? 1 : LEFT_OUT },
+                                    { "loss_scale", record->loss_scale, record->loss_scale > 0 ? 4 : LEFT_OUT },
                                     { "train_wall", record->elapsed_s - record->waited_s, 0 },
                                     { "wall", clock_seconds() - log->opened, 0 } };
     g_autoptr(GString) line = g_string_new(NULL);
