@@ -34,6 +34,18 @@ expect 1 'is a run with data.mean_span_length: 3, this configuration has 4' trai
 expect 1 'is a run with data.train: PATH, this configuration has PATH:0.5,PATH:0.5' train train.length=6 \
     data.train="$work/data:0.5,$work/data:0.5"
 
+# Weights of datasets must stay, whatever the record says; paths may change.
+for name in a b c; do
+    for kind in bin idx json; do cp "$work/data.$kind" "$work/$name.$kind"; done
+done
+weighted() { train run.dir="$work/weighted" "$@"; }
+expect 0 'step 4/4' weighted train.length=4 data.train="$work/a:0.25,$work/b:0.75"
+expect 1 "weighted is a run with data.train: \"$work/a:0.25,$work/b:0.75\", this configuration has \"$work/a:0.5,$work/b:0.5\"; choose" \
+    weighted train.length=6 data.train="$work/a:0.5,$work/b:0.5"
+! grep -q 'data.train changed' "$work/err" || fail "logged before it is refused: $(cat "$work/err")"
+expect 0 "data.train changed from \"$work/a:0.25,$work/b:0.75\" to \"$work/a:0.25,$work/c:0.75\"" \
+    weighted train.length=6 data.train="$work/a:0.25,$work/c:0.75"
+
 # An edited rate is a change: it is logged, and optim.on_change holds for it.
 edit lr 0.001
 expect 1 'is a run with optim.lr: 0.003, this configuration has 0.001, and optim.on_change is refuse' \

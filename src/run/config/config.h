@@ -156,6 +156,7 @@ extern const char *const recipe_options[];
 typedef struct ConfigChange {
     const OptionRow *row;
     char *was, *is;
+    bool moved; /* data.train: the same datasets by other paths */
 } ConfigChange;
 /* A list of ConfigChange *, which it owns; config_changes_add takes the texts. */
 GPtrArray *config_changes_new(void);

@@ -108,7 +108,7 @@ GPtrArray *config_changes_new(void)
 
 void config_changes_add(GPtrArray *changes, const OptionRow *row, char *was, char *is)
 {
-    g_ptr_array_add(changes, g_memdup2(&(ConfigChange){ row, was, is }, sizeof(ConfigChange)));
+    g_ptr_array_add(changes, g_memdup2(&(ConfigChange){ row, was, is, false }, sizeof(ConfigChange)));
 }
 
 GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error)

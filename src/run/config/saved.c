@@ -85,6 +85,8 @@ static GPtrArray *file_changes(const Config *config, GError **error)
         for (guint i = 0; i < rows->len; i++) {
             const OptionRow *row = rows->pdata[i];
             config_changes_add(changes, row, options_value(table, &was, row), options_value(table, &is, row));
+            ConfigChange *change = changes->pdata[changes->len - 1];
+            change->moved = strcmp(row->name, "data.train") == 0 && same_sources(was.data.train, is.data.train);
         }
     }
     clear_resolved(&was);
@@ -104,9 +106,8 @@ static bool note_changes(const GPtrArray *all, const char *whose, GPtrArray *cha
     for (guint i = 0; i < all->len; i++) {
         const ConfigChange *change = all->pdata[i];
         const char *name = change->row->name, *was = shown(change->was), *is = shown(change->is);
-        const bool moved = strcmp(name, "data.train") == 0 && same_sources(was, is);
         g_autofree char *text = g_strdup_printf("%s changed from %s to %s", name, was, is);
-        if (change->row->class == OPT_IDENTITY && !moved)
+        if (change->row->class == OPT_IDENTITY && !change->moved)
             return fail_user(
                 error, "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
                 whose, name, was, is);
