@@ -94,10 +94,10 @@ static void measure_products(OpsBench *b, Device *dev, double turn)
     dev->profile = &b->profile;
 }
 
-/* Profile.again. After one run that is not counted, the operation is repeated for a turn of about 20 ms; then matrix
- * products are timed for a turn (gemm_peak.h); and so on until `seconds` have passed. The first run of a turn is waited
- * for; the others are queued behind each other, as many as fit in the turn, so that a GPU does not wait for the host
- * between them. */
+/* Profile.again, which is first asked before the operation has run. After one run that is not counted, the operation is
+ * repeated for a turn of about 20 ms; then matrix products are timed for a turn (gemm_peak.h); and so on until
+ * `seconds` have passed. The first run of a turn is waited for; the others are queued behind each other, as many as fit
+ * in the turn, so that a GPU does not wait for the host between them. */
 static bool run_again(Device *dev, const char *op, const struct Operand *operands, int n)
 {
     OpsBench *b = dev->profile->again_context;
@@ -108,8 +108,8 @@ static bool run_again(Device *dev, const char *op, const struct Operand *operand
         return true;
     }
     b->queued = 0;
-    if (b->end == 0 && !begin_measurement(b, op, operands, n))
-        return false;
+    if (b->end == 0)
+        return begin_measurement(b, op, operands, n);
     device_synchronise(dev);
     const double now = clock_seconds();
     if (b->runs++ < 0) {

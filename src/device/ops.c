@@ -251,9 +251,8 @@ void device_forget(Device *dev, const void *owner)
             return;                                                                                                    \
         }                                                                                                              \
         double start = clock_seconds();                                                                                \
-        do                                                                                                             \
+        for (ProfileRuns runs = { 0 }; profile_runs(dev, &runs, op, OPERANDS operands, N_OPERANDS operands);)          \
             dev->ops->name arguments;                                                                                  \
-        while (measured_apart(dev) && dev->profile->again(dev, op, OPERANDS operands, N_OPERANDS operands));           \
         device_synchronise(dev);                                                                                       \
         double seconds = clock_seconds() - start; /* before `flops`, which may take long to count */                   \
         profile_add(dev, op, start, seconds, OPERANDS operands, N_OPERANDS operands, flops);                           \

@@ -84,6 +84,49 @@ void profile_add(Device *dev, const char *op, double start, double seconds, cons
     }
 }
 
+static size_t written_bytes(const Operand *operand)
+{
+    const Tensor t = operand->t;
+    return operand->access == ACCESS_IN || !tensor_present(t) ? 0 : (size_t)tensor_count(t) * dtype_bytes(t.dtype);
+}
+
+static void *copy_written(Device *dev, const Operand *operands, int n)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += written_bytes(&operands[i]);
+    char *copy = malloc(bytes + 1), *to = copy;
+    if (copy == NULL)
+        fatal_memory("the tensors of an operation");
+    for (int i = 0; i < n; to += written_bytes(&operands[i++]))
+        if (written_bytes(&operands[i]) > 0)
+            tensor_read(dev, to, operands[i].t.dtype, operands[i].t);
+    return copy;
+}
+
+static void put_back(Device *dev, const char *from, const Operand *operands, int n)
+{
+    for (int i = 0; i < n; from += written_bytes(&operands[i++]))
+        if (written_bytes(&operands[i]) > 0)
+            tensor_upload(dev, operands[i].t, from);
+    device_synchronise(dev);
+}
+
+bool profile_runs(Device *dev, ProfileRuns *runs, const char *op, const Operand *operands, int n)
+{
+    const Profile *profile = dev->profile;
+    if (runs->last)
+        return false;
+    runs->last = profile->again == NULL || !profile->again(dev, op, operands, n);
+    if (!runs->last && runs->written == NULL)
+        runs->written = copy_written(dev, operands, n);
+    if (runs->last && runs->written) {
+        put_back(dev, runs->written, operands, n);
+        free(runs->written);
+    }
+    return true;
+}
+
 void profile_extend(Device *dev, double seconds)
 {
     Profile *profile = dev->profile;

@@ -35,8 +35,8 @@ struct Profile {
     } rows[PROFILE_OPS];
     int last; /* index in `rows` of the operation that was called last */
 
-    /* Set by the caller, to measure an operation by itself: whether to run it once more. NULL means that each call runs
-     * it once. The event of the call, if events are recorded, is the next one. */
+    /* Set by the caller, to measure an operation by itself; asked before each run whether it is an additional one. NULL
+     * means that there are none. The event of the call, if events are recorded, is the next one. */
     bool (*again)(Device *dev, const char *op, const struct Operand *operands, int n);
     void *again_context;
 
@@ -56,6 +56,17 @@ void profile_clear(Profile *profile);
 /* For ops.c: adds a call of operation `op` that began at `start` and took `seconds`. */
 void profile_add(Device *dev, const char *op, double start, double seconds, const struct Operand *operands, int n,
                  double flops);
+
+/* The runs of one call of an operation: { 0 } before the first. */
+typedef struct ProfileRuns {
+    void *written; /* content of the tensors that the operation writes, from before its runs; NULL: there is no copy */
+    bool last;
+} ProfileRuns;
+
+/* For ops.c: whether to run the operation now. After the runs that Profile.again asks for there is a last one, before
+ * which the tensors get their content back: many operations change what they read, and those that follow need what one
+ * run leaves behind. */
+bool profile_runs(Device *dev, ProfileRuns *runs, const char *op, const struct Operand *operands, int n);
 
 /* For device_group_end: adds `seconds` that a group took to the time of the operation that was called last. */
 void profile_extend(Device *dev, double seconds);

@@ -61,6 +61,39 @@ static void phases_hold_the_operations_that_run_in_them(void)
     device_close(dev);
 }
 
+static bool twice_more(Device *dev, const char *op, const struct Operand *operands, int n)
+{
+    int *runs = dev->profile->again_context;
+    (void)op, (void)operands, (void)n;
+    return ++*runs % 3 != 0;
+}
+
+/* An operation that is measured by itself leaves what one run leaves, also where it changes its inputs: in place, or
+ * added to its result; gaps between the rows of a matrix stay as they are. */
+static void an_operation_that_runs_again_leaves_what_one_run_leaves(void)
+{
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    int runs = 0;
+    float a[8] = { 1, 2, 9, 9, 3, 4, 9, 9 }, b[4] = { 1, 0, 0, 1 }, y[8] = { 5, 5, 9, 9, 5, 5, 9, 9 };
+    Tensor x = tensor_matrix(a, DT_F32, 2, 2), sum = tensor_matrix(y, DT_F32, 2, 2);
+    Profile profile = { .again = twice_more, .again_context = &runs, .keeps_events = true };
+    x.ld = sum.ld = 4;
+    dev->profile = &profile;
+    op_scale(dev, x, x, 2);
+    op_gemm(dev, sum, x, tensor_matrix(b, DT_F32, 2, 2), false, false, 1, 1);
+    dev->profile = NULL;
+    g_assert_cmpint(runs, ==, 6);
+    g_assert_cmpint(profile.rows[0].calls, ==, 1);
+    g_assert_cmpuint(profile.n_events, ==, 2);
+    static const float scaled[] = { 2, 4, 9, 9, 6, 8, 9, 9 }, added[] = { 7, 9, 9, 9, 11, 13, 9, 9 };
+    for (int i = 0; i < 8; i++) {
+        g_assert_cmpfloat(a[i], ==, scaled[i]);
+        g_assert_cmpfloat(y[i], ==, added[i]);
+    }
+    profile_clear(&profile);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -68,5 +101,7 @@ int main(int argc, char **argv)
                     operations_are_counted_by_name_where_asked_for);
     g_test_add_func("/profile/phases_hold_the_operations_that_run_in_them",
                     phases_hold_the_operations_that_run_in_them);
+    g_test_add_func("/profile/an_operation_that_runs_again_leaves_what_one_run_leaves",
+                    an_operation_that_runs_again_leaves_what_one_run_leaves);
     return g_test_run();
 }
