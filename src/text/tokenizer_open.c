@@ -546,7 +546,8 @@ static bool has_same_pieces(const Tokenizer *tok, const char *path)
 }
 
 /* The first file of a folder that is read: of a SentencePiece model or a WordPiece vocabulary, and a tokenizer.json
- * that lists other tokens, the tokenizer.json, as in transformers 5, which writes only that when it saves. */
+ * that lists other tokens, the tokenizer.json, as in transformers 5, which writes only that when it saves; unless loam
+ * cannot read it. */
 static Tokenizer *open_first(const GPtrArray *files, const char *pattern, const char *layout, GError **error)
 {
     const char *first = files->pdata[0], *json = NULL;
@@ -555,9 +556,14 @@ static Tokenizer *open_first(const GPtrArray *files, const char *pattern, const 
         json = tokenizer_is_json(files->pdata[i]) ? files->pdata[i] : NULL;
     if (json == NULL || tok->kind == &kind_bytes || has_same_pieces(tok, json))
         return tok;
-    log_info("%s has other tokens than %s beside it, and is read, as in transformers", json, first);
-    tokenizer_close(tok);
-    return open_layout(json, pattern, layout, error);
+    g_autoptr(GError) wrong = NULL;
+    Tokenizer *saved = open_layout(json, pattern, layout, &wrong);
+    if (saved)
+        log_info("%s has other tokens than %s beside it, and is read, as in transformers", json, first);
+    else
+        log_warning("%s; %s, which has other tokens, is read instead", wrong->message, first);
+    tokenizer_close(saved ? tok : NULL);
+    return saved ? saved : tok;
 }
 
 Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
@@ -583,10 +589,8 @@ char *tokenizer_find(const char *folder, GError **error)
     if (files == NULL)
         return NULL;
     if (g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name)) { /* a damaged model is found, too */
-        Tokenizer *alone = files->len > 1 ? tokenizer_open(files->pdata[0], NULL) : NULL;
-        const bool whole = alone != NULL;
-        tokenizer_close(alone);
-        if (!whole)
+        g_autoptr(Tokenizer) alone = files->len > 1 ? tokenizer_open(files->pdata[0], NULL) : NULL;
+        if (alone == NULL)
             return g_strdup(files->pdata[0]);
     }
     Tokenizer *tok = tokenizer_open(folder, error); /* a tokenizer.json may have parts that cannot be read */

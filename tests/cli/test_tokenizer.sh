@@ -64,6 +64,14 @@ printf '\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nit\n' >"$work/marked/voc
 tok describe --model "$work/marked/vocab.txt" | grep -Eq '^padding +0  \[PAD\]$' || fail "a vocabulary with a byte order mark: $(tok describe --model "$work/marked/vocab.txt")"
 echo ok: a file with a byte order mark and CRLF
 
+# A tokenizer.json with other tokens that loam cannot read leaves the vocabulary beside it in use, with a warning.
+mkdir "$work/beside" && cp "$work/marked/vocab.txt" "$work/beside"
+echo '{"normalizer": {"type": "NFKC"}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "added_tokens": [],
+       "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "it": 1}}}' >"$work/beside/tokenizer.json"
+same "$(echo it | tok encode --model "$work/beside" 2>"$work/err")" 5
+grep -q 'beside/tokenizer.json: .*; .*beside/vocab.txt, which has other tokens, is read instead$' "$work/err" || fail "$(cat "$work/err")"
+echo ok: a tokenizer.json that cannot be read
+
 expect 1 'standard input, line 1: a line longer than 64 MiB' bash -c '"$0" tokenizer encode --model bytes </dev/zero' "$loam"
 expect 1 'say what: one of train, encode' "$loam" tokenizer
 expect 1 'unknown: trian, did you mean train?' "$loam" tokenizer trian
