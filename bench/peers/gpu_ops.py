@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times operations of PyTorch on a GPU, in bf16, at the shapes that `loam bench ops` times, for tools/gpu-trial.
+"""Times operations of PyTorch on a GPU, in bf16, at the sizes of operations that `loam bench ops` times, for tools/gpu-trial.
 
     bench/peers/gpu_ops.py [--seconds 0.05] [--tiny]
 

@@ -201,7 +201,7 @@ def peer_ops(trial):
              f"{op['flops_per_s'] / 1e12:.1f} TFLOP/s" if op["flops_per_s"] else f"{op['bytes_per_s'] / 1e9:.1f} GB/s" if op["bytes_per_s"]
              else f"refused: {op['why']}"] for op in found]
     trial.say("peer-ops", table(["operation", "shape", "by", "µs", "rate"], rows) + "\n\nPyTorch in bf16, attention without a bias, between two "
-              "events of the GPU. Beside them: the rows of `kernels` with the same names and shapes.")
+              "events of the GPU. Beside them: attn_fwd, attn_bwd, linear and gemm of the same sizes in `kernels`.")
     if late:
         raise late
 
