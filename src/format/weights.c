@@ -51,18 +51,18 @@ static bool read_shards(TensorFile *file, const char *folder, json_t *weight_map
 
 /* Reads the files that an index names, in the order of their names. It is an error if the index names something that is
  * not a file of this folder, or if a file lacks a tensor that it should have by the index. */
-static bool read_index(TensorFile *file, const char *folder, const char *path, TensorReader read, GError **error)
+static bool read_index(TensorFile *file, const char *folder, const char *index, TensorReader read, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = io_read_regular(path, MAX_INDEX_BYTES, &bytes, error);
+    g_autofree char *text = io_read_regular(index, MAX_INDEX_BYTES, &bytes, error);
     if (text == NULL)
         return false;
     json_error_t wrong;
     json_auto_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
     json_t *weight_map = json_object_get(root, "weight_map");
     if (!json_is_object(weight_map))
-        return fail_user(error, "%s: %s", path, root ? "weight_map is missing or not an object" : wrong.text);
-    return read_shards(file, folder, weight_map, read, error) || fail_context(error, "%s", path);
+        return fail_user(error, "%s: %s", index, root ? "weight_map is missing or not an object" : wrong.text);
+    return read_shards(file, folder, weight_map, read, error) || fail_context(error, "%s", index);
 }
 
 static const struct {
