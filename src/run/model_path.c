@@ -242,7 +242,7 @@ bool model_find_run(char **run, const char *path, GError **error)
     g_autofree char *dir = named ? g_strndup(path, (size_t)(at - path)) : checkpoint ? run_above(path) : g_strdup(path);
     const bool own = checkpoint ? is_of_run(path) : io_exists(dir, "checkpoints");
     *run = own && run_has_config(dir) ? g_strdup(dir) : NULL;
-    if (*run || checkpoint || run_has_config(dir) || !run_is_remnant(dir))
+    if (*run || checkpoint || hf_is_folder(path) || run_has_config(dir) || !run_is_remnant(dir))
         return true;
     g_free(run_find(dir, error)); /* fails, and says what is missing there */
     return false;

@@ -95,6 +95,9 @@ for kind in 'it has no config.yaml' 'its config.yaml is empty'; do
     grep -q 'dense/checkpoints/latest lies in no run' "$work/err" || fail "$(cat "$work/err")"
 done
 "$loam" generate --model "$work/dense" --precision f32 </dev/null || fail "generate: a given precision needs no config.yaml"
+# A folder of transformers that has a lock and a log is no run that lost its config.yaml.
+touch "$work/ready/lock" "$work/ready/log.txt"
+"$loam" generate --model "$work/ready" </dev/null || fail "generate: a folder of transformers with a lock and a log"
 
 # A run whose checkpoints were lost, with or without the links to them, does not start over by itself.
 lost=$work/lost
