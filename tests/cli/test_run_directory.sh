@@ -75,7 +75,7 @@ cmp "$work/words/vocab.txt" "$run/vocab.txt" || fail "the tokenizer of the run"
 [ ! -e "$run/spiece.model" ] || fail "the tokenizer of before is still there"
 
 # Wherever a model is opened, its tokenizer must be the one it was trained with.
-rm "$run/vocab.txt"
+rm "$run/vocab.txt" "$run/tokenizer.json"
 cp "$work/tok.model" "$run/spiece.model"
 wrong='is not the tokenizer that the model was trained with'
 expect 1 "$wrong" "$loam" generate --model "$run"
