@@ -1,6 +1,5 @@
 #include "format/events.h"
 
-#include "base/file.h"
 #include "base/log.h"
 
 #include <string.h>

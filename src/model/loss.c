@@ -1,7 +1,5 @@
 #include "model/loss.h"
 
-#include <math.h>
-
 void loss_sums_add(LossSums *sums, const LossSums *more)
 {
     for (int h = 0; h < HEAD_COUNT; h++) {

@@ -4,8 +4,6 @@
 #include "data/batch.h"
 #include "model/config/config.h"
 
-#include <stdbool.h>
-
 /* The output heads of a model; each has a loss of its own. A model is trained on the sum of the heads' mean losses. */
 typedef enum HeadId {
     HEAD_TOKENS,  /* a token of the vocabulary at each target position: language-model head */

@@ -2,10 +2,8 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "device/profile.h"
 #include "model/heads/heads.h"
 #include "model/lora/lora.h"
-#include "model/pipeline/pipeline.h"
 
 #include <inttypes.h>
 #include <math.h>

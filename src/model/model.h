@@ -1,8 +1,6 @@
 /* model.h: a transformer and its parameters: losses and gradients of batches, logits, encodings. */
 #pragma once
 
-#include "data/batch.h"
-#include "model/config/config.h"
 #include "model/loss.h"
 #include "model/special_tokens/special_tokens.h"
 #include "model/stage.h"

@@ -1,7 +1,5 @@
 #include "model/stage.h"
 
-#include <glib.h>
-
 Stages stage_whole(const ModelConfig *config)
 {
     return (Stages){ .range = { { 0, (int)(config->n_enc + config->n_dec) } }, .n = 1 };

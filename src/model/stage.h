@@ -4,7 +4,6 @@
  * the stage with the last block of the model. */
 #pragma once
 
-#include "device/device.h"
 #include "model/config/config.h"
 
 /* Blocks [first, end). */

@@ -1,6 +1,5 @@
 #include "run/compute_device.h"
 
-#include "base/error.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "comm/comm.h"
-#include "device/device.h"
 
 #include <glib.h>
 

@@ -1,6 +1,5 @@
 #include "run/history.h"
 
-#include "base/error.h"
 #include "run/metric_lines.h"
 
 #include <inttypes.h>

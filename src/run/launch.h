@@ -2,7 +2,6 @@
  * or a single rank. */
 #pragma once
 
-#include "comm/comm.h"
 #include "run/config/config.h"
 
 /* Tells the processes of a launcher whether each has loaded its configuration; loaded false: *error is set. If one has

@@ -12,7 +12,6 @@
 #include "run/run_find.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MOST_TRIES 10 /* to open a checkpoint that a link names, in a run that moves the link */

@@ -5,7 +5,6 @@
 
 #include "model/model.h"
 #include "run/run_dir.h"
-#include "text/tokenizer.h"
 
 /* Opens a model and loads its weights. gradients: allocate memory for gradients. Unless tokenizer_path is NULL,
  * *tokenizer_path becomes the tokenizer beside the model, or NULL if there is none; g_free. */

@@ -3,8 +3,6 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/options/options.h"
-#include "base/text.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/metric_lines.h"
 

@@ -1,6 +1,5 @@
 #include "run/run_status.h"
 
-#include "base/error.h"
 #include "base/lock.h"
 #include "base/text.h"
 #include "run/heartbeat.h"
@@ -9,9 +8,7 @@
 
 #include <glib/gstdio.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

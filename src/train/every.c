@@ -1,7 +1,6 @@
 #include "train/every.h"
 
 #include "base/clock.h"
-#include <math.h>
 
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {

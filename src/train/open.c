@@ -5,11 +5,9 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"
-#include "data/mixture.h"
 #include "data/sources.h"
 #include "model/hf/hf.h"
 #include "plan/disk.h"
-#include "plan/memory.h"
 #include "plan/micro_batch.h"
 #include "plan/mixture_report.h"
 #include "run/compute_device.h"
@@ -17,7 +15,6 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define PREFETCH_DEPTH 8

@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "train/trainer.h"
 
-#include <math.h>
-
 bool trainer_out_of_patience(const Trainer *t)
 {
     return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;

@@ -5,7 +5,6 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -4,7 +4,6 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "run/checkpoint/checkpoint.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
 

@@ -3,12 +3,10 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "device/profile.h"
-#include "model/pipeline/pipeline.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
  * not the task's files; so do evaluations, which read the held-out examples beside it. */
-#include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "train/trainer.h"

@@ -5,14 +5,10 @@
  * (services/services.h), which see a const Trainer. */
 #pragma once
 
-#include "comm/mesh.h"
 #include "data/prefetch.h"
 #include "eval/heldout.h"
 #include "plan/memory.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/config/config.h"
 #include "run/run_dir.h"
-#include "train/every.h"
 #include "train/services/services.h"
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: the clock of

@@ -1,7 +1,6 @@
 #include "model/config/config.h"
 
 #include "model/lora/lora.h"
-#include "nn/ctx.h"
 
 static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
 #define ARCHITECTURE_NAME(NAME, name) #name,

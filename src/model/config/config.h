@@ -2,10 +2,7 @@
  * presets, each of which sets many of these options. */
 #pragma once
 
-#include "base/error.h"
-#include "base/options/options.h"
 #include "data/labels.h"
-#include "device/ops.h"
 #include "model/config/sparsity.h"
 
 /* Encoder-decoder, encoder-only or decoder-only. */

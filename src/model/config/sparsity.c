@@ -1,7 +1,5 @@
 #include "model/config/sparsity.h"
 
-#include "base/check.h"
-#include "base/philox.h"
 #include "base/text.h"
 
 #include <stdlib.h>

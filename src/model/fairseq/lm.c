@@ -1,6 +1,5 @@
 #include "model/fairseq/checkpoint.h"
 #include "model/fairseq/fairseq.h"
-#include "nn/ctx.h"
 
 #include <string.h>
 

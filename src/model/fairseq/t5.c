@@ -1,5 +1,4 @@
 #include "model/fairseq/checkpoint.h"
-#include "nn/ctx.h"
 
 #include <string.h>
 

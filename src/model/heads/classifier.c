@@ -2,8 +2,6 @@
 
 #include "base/check.h"
 
-#include <glib.h>
-#include <math.h>
 #include <string.h>
 
 #define ROW_SHARE  8    /* for classes of sequences, a chunk has at most (tokens of the batch) / ROW_SHARE rows */

@@ -5,8 +5,6 @@
 #include "model/heads/classifier.h"
 #include "model/transformer/transformer.h"
 
-#include <math.h>
-
 /* A head as data: the rows it predicts, its classes, and the names of its metrics. */
 typedef struct Head {
     HeadNames names;

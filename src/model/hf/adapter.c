@@ -11,7 +11,6 @@
 #include "model/lora/lora.h"
 #include "model/params/params.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MOST_RANK 4096

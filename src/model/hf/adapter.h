@@ -1,7 +1,6 @@
 /* adapter.h: LoRA adapters in PEFT's format: reads their files and joins their tensors with those of the base model. */
 #pragma once
 
-#include "format/tensor_file.h"
 #include "model/hf/architecture.h"
 
 #define HF_ADAPTER_CONFIG "adapter_config.json"

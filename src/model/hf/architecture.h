@@ -2,7 +2,6 @@
  * tensors and the model configurations it can hold. t5.c, bert.c and others describe the architectures. */
 #pragma once
 
-#include "model/config/config.h"
 #include "model/hf/keys.h"
 #include "model/tensor_names.h"
 #include "nn/ctx.h"

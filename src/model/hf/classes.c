@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "data/labels.h"
 
 #include <string.h>
 

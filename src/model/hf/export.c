@@ -7,9 +7,7 @@
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"
-#include "model/params/params.h"
 
-#include <math.h>
 #include <string.h>
 
 #define POSITIONS "bert." HF_BERT_POSITIONS

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "model/model.h"
-#include "text/tokenizer.h"
 
 typedef struct HfForm {
     const char *dtype;   /* dtype of the tensors in the file: "F32", "BF16" or "F16" */

@@ -8,7 +8,6 @@
 #include "model/lora/lora.h"
 #include "model/params/params.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SHAPED_BY "config.json makes it"

@@ -2,7 +2,6 @@
  * write them from it. */
 #pragma once
 
-#include "model/config/config.h"
 #include "model/special_tokens/special_tokens.h"
 
 typedef enum HfKeyType {

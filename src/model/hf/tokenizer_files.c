@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 #include "model/hf/keys.h"
-#include "model/special_tokens/special_tokens.h"
-#include "text/roles.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "model/params/params.h"
 
-#include <math.h>
 #include <string.h>
 
 #define LAYER(name, member, ...)                                                                                       \

@@ -5,7 +5,6 @@
 
 #include "model/config/config.h"
 #include "nn/block.h"
-#include "param/param.h"
 
 typedef struct Model Model;
 

@@ -2,7 +2,6 @@
  * dry run: the same model on the null device, which computes nothing. model_reserve (model.h) allocates them. */
 #pragma once
 
-#include "base/arena.h"
 #include "device/device.h"
 #include "model/loss.h"
 

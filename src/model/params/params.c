@@ -1,10 +1,7 @@
 /* params.c: every parameter that a model may have, and which of them a configuration and a stage have. */
 #include "model/params/params.h"
 
-#include "base/check.h"
 #include "model/lora/lora.h"
-
-#include <math.h>
 
 /* ---- initial weights: one rule per parameter, which model.init and model.init_std modify ---- */
 

@@ -4,7 +4,6 @@
 
 #include "model/stage.h"
 #include "nn/block.h"
-#include "param/param.h"
 
 /* Parameters outside the encoder and the decoder. They are in three buckets (BUCKET_SHARED, BUCKET_LM_HEAD,
  * BUCKET_POOLER); params_acquire fills the fields of one bucket. A tensor that the model does not have is NO_TENSOR. */

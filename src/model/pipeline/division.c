@@ -1,13 +1,10 @@
 /* division.c: which blocks each stage of a pipeline has. */
 #include "base/check.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "model/params/params.h"
 #include "model/pipeline/pipeline.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 /* Mean number of keys that a query attends to in block i of the encoder, or of the decoder. The pattern of block-sparse

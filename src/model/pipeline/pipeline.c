@@ -5,8 +5,6 @@
 #include "device/profile.h"
 #include "model/transformer/transformer.h"
 
-#include <math.h>
-
 SentBytes model_sent(const Model *model)
 {
     SentBytes sent = params_sent(model->params);

@@ -1,9 +1,7 @@
 /* tied.c: parameters that several ranks of a pipeline have: embeddings shared with the head, or by encoder and
  * decoder, and tables of relative-position biases. */
-#include "model/pipeline/pipeline.h"
 
 #include "base/check.h"
-#include "model/params/params.h"
 #include "model/transformer/transformer.h"
 
 #include <string.h>

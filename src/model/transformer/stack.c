@@ -4,8 +4,6 @@
 #include "model/lora/lora.h"
 #include "nn/rows.h"
 
-#include <math.h>
-
 /* ---- the configuration as layers read it ---- */
 
 static ModelSpec model_spec(const ModelConfig *config, const TensorParallel *tp)

@@ -2,7 +2,6 @@
  * backward over one microbatch. N: tokens of the stack; E: tokens of the encoder; C: width; H: heads. */
 #pragma once
 
-#include "model/loss.h"
 #include "model/memory/memory.h"
 #include "model/params/params.h"
 #include "param/shard.h"

@@ -1,7 +1,6 @@
 /* transformer.h: the private fields of Model and Slot, and functions that the files of src/model share. */
 #pragma once
 
-#include "model/memory/memory.h"
 #include "model/pipeline/pipeline.h"
 #include "model/transformer/slot.h"
 #include "model/transformer/stack.h"

@@ -5,12 +5,9 @@
  * temporary folder, synced and renamed, so a folder that has its final name is complete. */
 #pragma once
 
-#include "comm/comm.h"
 #include "model/model.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
-
-#include <jansson.h>
 
 /* Sums over the updates since the last log line. */
 typedef struct UpdateSums {

@@ -1,10 +1,7 @@
 /* format.h: what the writer and the reader of checkpoints share: the format of state.json, and the tensors. */
 #pragma once
 
-#include "param/shard.h"
 #include "run/checkpoint/checkpoint.h"
-
-#include <jansson.h>
 
 #define CHECKPOINT_FORMAT 1
 

@@ -5,7 +5,6 @@
 #include "run/checkpoint/format.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "run/config/config.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Calls config_batch_schedule for a configuration that config_check has accepted, so it cannot fail. */

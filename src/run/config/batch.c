@@ -1,10 +1,8 @@
 /* batch.c: the number of samples per step (BatchSchedule), which train.batch_rampup or train.batch_schedule change
  * during a run. */
-#include "base/text.h"
 #include "run/config/config.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MOST_INCREMENTS 1000000

@@ -1,7 +1,6 @@
 /* check.c: rules that involve several options, and warnings about settings that are allowed but probably not meant. */
 #include "base/log.h"
 #include "base/text.h"
-#include "data/compat/compat.h"
 #include "data/sources.h"
 #include "eval/task_scores.h"
 #include "run/compute_device.h"

@@ -4,15 +4,9 @@
  * structs of this file that is run/config/options.c. */
 #pragma once
 
-#include "base/amount.h"
-#include "comm/mesh.h"
 #include "data/loader.h"
 #include "data/task/task.h"
-#include "device/device.h"
-#include "model/config/config.h"
-#include "model/model.h"
 #include "model/pipeline/pipeline.h"
-#include "param/fp8.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
 

@@ -1,11 +1,7 @@
 #include "run/config/layers.h"
 
-#include "data/dataset/dataset.h"
-#include "data/mixture.h"
-#include "data/objectives/objectives.h"
 #include "model/hf/hf.h"
 #include "run/model_path.h"
-#include "run/run_dir.h"
 #include "run/run_find.h"
 
 #include <string.h>

@@ -1,9 +1,6 @@
 /* load.c: a configuration from its sources, in stages: config_load, and with the tokenizer config_resolve. */
 #include "base/log.h"
 #include "model/hf/hf.h"
-#include "model/special_tokens/special_tokens.h"
-#include "nn/ctx.h"
-#include "run/config/config.h"
 #include "run/config/layers.h"
 
 #include <inttypes.h>

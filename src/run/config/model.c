@@ -1,6 +1,5 @@
 /* model.c: opens the model of a configuration: its parameters among the ranks, its stages, its frozen parameters. */
 #include "base/text.h"
-#include "model/pipeline/pipeline.h"
 #include "run/config/config.h"
 
 /* Fails if a pattern of train.freeze matches no parameter, or if all parameters are frozen. */

@@ -2,10 +2,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "nn/ctx.h"
-#include "param/optim.h"
 
-#include <math.h>
 #include <string.h>
 
 #define ANY INFINITY

@@ -1,7 +1,5 @@
 /* recorded.c: the options that each checkpoint records, and the comparison of a resumed run with them: unlike
  * config.yaml, a checkpoint is under a checksum. */
-#include "data/dataset/dataset.h"
-#include "data/mixture.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"

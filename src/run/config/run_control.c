@@ -5,7 +5,6 @@
 #include "run/energy/energy.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* Reads one phase of train.save_phases: "UNTIL:EVERY", or "EVERY" for the last one. */

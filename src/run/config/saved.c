@@ -3,11 +3,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/sources.h"
-#include "run/config/config.h"
 #include "run/config/layers.h"
 #include "run/run_dir.h"
 #include "run/run_find.h"
-#include "text/tokenizer.h"
 
 #include <string.h>
 

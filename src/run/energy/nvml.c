@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef void *NvmlDevice;
 

@@ -7,7 +7,6 @@
 #include "train/services/service.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define WAIT_SHOWN 0.01 /* a log line tells of waits for data from this share of the time on */

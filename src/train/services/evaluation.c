@@ -8,7 +8,6 @@
 #include "train/stop.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 typedef struct Evaluation {

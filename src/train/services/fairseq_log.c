@@ -7,8 +7,6 @@
 #include "train/services/service.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

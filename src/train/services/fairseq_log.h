@@ -2,7 +2,6 @@
  * RUN/train_inner.jsonl, and printed. Losses are in bits. */
 #pragma once
 
-#include "run/checkpoint/checkpoint.h"
 #include "train/services/records.h"
 
 typedef struct FairseqLog FairseqLog;

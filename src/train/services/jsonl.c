@@ -1,11 +1,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "run/metric_lines.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #define FILE_NAME     "metrics.jsonl"
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */

@@ -1,7 +1,6 @@
 #include "train/services/services.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #define MOST_NATS 20 /* Megatron-LM's perplexity is exp(min(20, loss)) */
 

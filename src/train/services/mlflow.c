@@ -6,8 +6,6 @@
 
 #include <glib/gstdio.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 

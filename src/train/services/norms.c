@@ -1,7 +1,6 @@
 #include "param/param_sums.h"
 #include "train/services/service.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The index of the layer of a parameter: 0 … n_enc - 1 the blocks of the encoder, then those of the decoder, then the

@@ -1,5 +1,4 @@
 /* peak.c: the rate of matrix products, by which MFU divides, measured between the steps. */
-#include "device/gemm_peak.h"
 
 #include "train/services/service.h"
 

@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/log.h"
 #include "comm/monitor.h"
 #include "run/heartbeat.h"

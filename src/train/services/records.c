@@ -3,9 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "eval/task_scores.h"
-#include "run/metric_lines.h"
 
-#include <math.h>
 #include <unistd.h>
 
 double record_accuracy(const LossSums *sums)

@@ -1,9 +1,7 @@
 /* records.h: the measurements of a run at one step, which every log of it writes in its own form. */
 #pragma once
 
-#include "comm/mesh.h"
 #include "device/gemm_peak.h"
-#include "model/model.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/metric_lines.h"
 

@@ -3,14 +3,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/dataset/dataset.h"
 #include "eval/task_eval.h"
 #include "run/task_set.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MEAN "mean" /* value of train.best: the mean over all tasks */

@@ -1,7 +1,6 @@
 /* service.h: a service of a run, for the files of this room. */
 #pragma once
 
-#include "train/services/records.h"
 #include "train/trainer.h"
 
 /* A row of the table. Functions that are NULL are left out. A service without `open` has no struct of its own (own is

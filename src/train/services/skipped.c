@@ -2,11 +2,9 @@
  * with an error. */
 #include "base/log.h"
 #include "base/text.h"
-#include "run/run_dir.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #define MAX_SKIPPED  100 /* consecutive steps without a finite gradient before the run ends with an error */
 #define MAX_STUCK    50  /* consecutive skipped steps at the smallest loss scale before the run ends with an error */

@@ -7,8 +7,6 @@
 #include "train/services/service.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
 #include <string.h>
 
 /* Smallest standard deviation, as a share of the mean, so that tiny changes of an almost constant loss are no spikes.

@@ -1,8 +1,6 @@
 #include "base/clock.h"
 #include "train/services/service.h"
 
-#include <math.h>
-
 #define SLOWER 1.2 /* factor on the longest save so far, as the last save may take longer */
 
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started)

@@ -1,9 +1,6 @@
-#include "base/file.h"
 #include "base/log.h"
 #include "format/events.h"
 #include "train/services/service.h"
-
-#include <math.h>
 
 struct TensorBoard {
     IoFile *events;
