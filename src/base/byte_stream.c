@@ -264,10 +264,8 @@ ByteStream *byte_stream_open(const char *path, GError **error)
     const bool is_stdin = strcmp(path, BYTE_STREAM_STDIN) == 0;
     const Decoder *decoder = find_decoder(path);
     int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        fail_errno(error, "cannot open", path);
-        return NULL;
-    }
+    if (fd < 0)
+        return fail_errno(error, "cannot open", path);
     if (decoder && io_holds_lfs_pointer(fd)) {
         close(fd);
         io_fail_lfs_pointer(path, error);

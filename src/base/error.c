@@ -8,16 +8,16 @@ GQuark loam_error_quark(void)
     return g_quark_from_static_string("loam-error");
 }
 
-bool fail_as(GError **error, LoamError code, const char *format, ...)
+void *fail_as(GError **error, LoamError code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_propagate_error(error, g_error_new_valist(LOAM_ERROR, (gint)code, format, args));
     va_end(args);
-    return false;
+    return NULL;
 }
 
-bool fail_errno(GError **error, const char *action, const char *path)
+void *fail_errno(GError **error, const char *action, const char *path)
 {
     int number = errno;
     bool user = number == ENOENT || number == EACCES || number == EISDIR || number == ENOTDIR || number == EEXIST;
@@ -25,17 +25,17 @@ bool fail_errno(GError **error, const char *action, const char *path)
                    g_strerror(number));
 }
 
-bool fail_context(GError **error, const char *format, ...)
+void *fail_context(GError **error, const char *format, ...)
 {
     if (error == NULL || *error == NULL)
-        return false;
+        return NULL;
     va_list args;
     va_start(args, format);
     char *context = g_strdup_vprintf(format, args);
     va_end(args);
     g_prefix_error(error, "%s: ", context);
     g_free(context);
-    return false;
+    return NULL;
 }
 
 int error_status(const GError *error)

@@ -19,17 +19,17 @@ typedef enum LoamError {
 #define LOAM_ERROR loam_error_quark()
 GQuark loam_error_quark(void);
 
-/* Set *error, unless `error` is NULL, to an error of the class in their name, and return false: `return
- * fail_user(error, …)`. */
+/* Set *error, unless `error` is NULL, to an error of the class in their name, and return NULL, which is false, too:
+ * `return fail_user(error, …)` ends a function of either kind. */
 #define fail_user(error, ...)    fail_as(error, LOAM_ERROR_USER, __VA_ARGS__)
 #define fail_machine(error, ...) fail_as(error, LOAM_ERROR_MACHINE, __VA_ARGS__)
 #define fail_stopped(error)      fail_as(error, LOAM_ERROR_STOPPED, "stopped on request")
-bool fail_as(GError **error, LoamError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* Sets an error with the message "ACTION PATH: strerror(errno)" and returns false. ENOENT, EACCES, EISDIR, ENOTDIR and
+void *fail_as(GError **error, LoamError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* Sets an error with the message "ACTION PATH: strerror(errno)" and returns NULL. ENOENT, EACCES, EISDIR, ENOTDIR and
  * EEXIST are user's errors, all other values of errno machine's errors. */
-bool fail_errno(GError **error, const char *action, const char *path);
-/* Puts "CONTEXT: " before the message of an error that is already set. Returns false. */
-bool fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void *fail_errno(GError **error, const char *action, const char *path);
+/* Puts "CONTEXT: " before the message of an error that is already set. Returns NULL. */
+void *fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The exit status of a program that ends with this error; NULL means success, 0. */
 int error_status(const GError *error);
 

@@ -73,10 +73,8 @@ static void say_mapped_file(uintptr_t address)
     say("a mapped file");
 }
 
-static void on_bus_error(int number, siginfo_t *info, void *context)
+static void on_bus_error(G_GNUC_UNUSED int number, siginfo_t *info, G_GNUC_UNUSED void *context)
 {
-    (void)number;
-    (void)context;
     say("loam: ");
     say_mapped_file((uintptr_t)info->si_addr);
     say(": cannot be read any more: it was cut short while it was in use, or its disk fails\n");

@@ -94,10 +94,8 @@ bool io_is_named(int fd, const char *path)
 /* fd < 0 means that opening failed with errno. */
 static IoFile *file_from(int fd, const char *path, GError **error)
 {
-    if (fd < 0) {
-        fail_errno(error, "opening", path);
-        return NULL;
-    }
+    if (fd < 0)
+        return fail_errno(error, "opening", path);
     IoFile *file = g_new(IoFile, 1);
     struct stat info;
     *file = (IoFile){ .fd = fd, .folder = -1, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
@@ -150,14 +148,11 @@ static bool is_special(const char *path)
 
 IoFile *io_create_beside(const char *path, GError **error)
 {
-    if (*path == '\0' || g_file_test(path, G_FILE_TEST_IS_DIR)) {
-        fail_user(error, "%s is %s; want the name of a file", *path ? path : "the path", *path ? "a folder" : "empty");
-        return NULL;
-    }
-    if (is_special(path)) {
-        fail_user(error, "%s is a device or a pipe; want the name of a file", path);
-        return NULL;
-    }
+    if (*path == '\0' || g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is %s; want the name of a file", *path ? path : "the path",
+                         *path ? "a folder" : "empty");
+    if (is_special(path))
+        return fail_user(error, "%s is a device or a pipe; want the name of a file", path);
     g_autofree char *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
     int fd = io_rigged("open") ? -1 : g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, 0666);
     return file_from(fd, fd < 0 ? path : temporary, error);
@@ -457,10 +452,8 @@ char *io_make_folder_beside(const char *path, GError **error)
     g_autofree char *fresh = g_build_filename(parent, fresh_name, NULL);
     if (!io_make_directories(parent, error))
         return NULL;
-    if (io_rigged("mkdir") || g_mkdtemp_full(fresh, 0777) == NULL) {
-        fail_errno(error, "creating a folder beside", whole);
-        return NULL;
-    }
+    if (io_rigged("mkdir") || g_mkdtemp_full(fresh, 0777) == NULL)
+        return fail_errno(error, "creating a folder beside", whole);
     return g_steal_pointer(&fresh);
 }
 

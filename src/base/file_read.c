@@ -45,7 +45,7 @@ static ssize_t rigged_read(int fd, void *data, size_t bytes)
     return n;
 }
 
-static bool refuse_size(const char *path, size_t limit, GError **error)
+static void *refuse_size(const char *path, size_t limit, GError **error)
 {
     g_autofree char *most = text_bytes(limit);
     return fail_user(error, "reading %s: more than the %s allowed here", path, most);
@@ -60,24 +60,18 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
         if (data == NULL || used == capacity) {
             capacity = data ? 2 * capacity : capacity;
             char *larger = g_try_realloc(data, capacity);
-            if (larger == NULL) {
-                fail_machine(error, "reading %s: no memory for %zu bytes", path, capacity);
-                return NULL;
-            }
+            if (larger == NULL)
+                return fail_machine(error, "reading %s: no memory for %zu bytes", path, capacity);
             data = larger;
         }
         ssize_t n = rigged_read(fd, data + used, capacity - used);
-        if (n < 0) {
-            fail_errno(error, "reading", path);
-            return NULL;
-        }
+        if (n < 0)
+            return fail_errno(error, "reading", path);
         if (n == 0)
             break;
         used += (size_t)n;
-        if (used > limit) {
-            refuse_size(path, limit, error);
-            return NULL;
-        }
+        if (used > limit)
+            return refuse_size(path, limit, error);
     }
     if (io_is_lfs_pointer(data, used)) {
         io_fail_lfs_pointer(path, error);
@@ -92,10 +86,8 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error)
 {
     int fd = open_to_read(path);
-    if (fd < 0) {
-        fail_errno(error, "opening", path);
-        return NULL;
-    }
+    if (fd < 0)
+        return fail_errno(error, "opening", path);
     struct stat info;
     char *data = NULL;
     if (fstat(fd, &info) < 0)
@@ -111,10 +103,8 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
 char *io_read_regular(const char *path, size_t limit, size_t *bytes, GError **error)
 {
     struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        fail_user(error, "reading %s: it is not a regular file", path);
-        return NULL;
-    }
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return fail_user(error, "reading %s: it is not a regular file", path);
     return io_read_file(path, limit, bytes, error);
 }
 

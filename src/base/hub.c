@@ -37,10 +37,10 @@ char *hub_hint(const char *path)
                            path, path, folder);
 }
 
-bool hub_fail_absent(const char *path, const char *what, GError **error)
+void *hub_fail_absent(const char *path, const char *what, GError **error)
 {
     if (io_refused(path, error))
-        return false;
+        return NULL;
     g_autofree char *hint = hub_hint(path);
     return fail_user(error, "%s: no such %s%s", path, what, hint);
 }

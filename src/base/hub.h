@@ -7,5 +7,5 @@
  * gpt2), the hint is "; loam opens no connection: …" with the command that downloads the model; otherwise it is "".
  * Free with g_free. */
 char *hub_hint(const char *path);
-/* Sets the user's error "PATH: no such WHAT", followed by hub_hint; returns false. */
-bool hub_fail_absent(const char *path, const char *what, GError **error);
+/* Sets the user's error "PATH: no such WHAT", followed by hub_hint; returns NULL. */
+void *hub_fail_absent(const char *path, const char *what, GError **error);

@@ -1,4 +1,5 @@
 /* profile.c: what the measurements share: the median, the name of the device, the time of each operation. */
+#include "base/order.h"
 #include "base/text.h"
 #include "bench/bench.h"
 
@@ -16,15 +17,9 @@ char *bench_device(const Device *dev)
                           : g_strdup_printf("%s, %s, %s", threads, dev->isa, precision);
 }
 
-static int rising_seconds(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double bench_median(double *numbers, size_t n)
 {
-    qsort(numbers, n, sizeof *numbers, rising_seconds);
+    qsort(numbers, n, sizeof *numbers, order_f64);
     return numbers[n / 2];
 }
 

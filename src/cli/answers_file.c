@@ -116,9 +116,9 @@ static bool open_stored(AnswersFile *file, GError **error)
         return fail_errno(error, "cannot open", file->path);
     const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     file->stored = fdopen(fd, "r");
-    return taken ? fail_user(error, "another process writes answers to %s: wait for it, or give another --out",
-                             file->path)
-                 : check_answers_start(file, error);
+    if (taken)
+        return fail_user(error, "another process writes answers to %s: wait for it, or give another --out", file->path);
+    return check_answers_start(file, error);
 }
 
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)

@@ -237,9 +237,8 @@ static bool embed_prompt(Embedding *e, Prompt *prompt, GError **error)
     return true;
 }
 
-static bool embed_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
+static bool embed_lines(void *context, G_GNUC_UNUSED PromptReader *reader, GPtrArray *prompts, GError **error)
 {
-    (void)reader;
     for (guint i = 0; i < prompts->len; i++)
         if (!embed_prompt(context, prompts->pdata[i], error))
             return false;

@@ -354,10 +354,9 @@ typedef struct Answering {
     int64_t first; /* number of prompts before those of this batch */
 } Answering;
 
-static bool answer_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
+static bool answer_lines(void *context, G_GNUC_UNUSED PromptReader *reader, GPtrArray *prompts, GError **error)
 {
     Answering *a = context;
-    (void)reader;
     if (!answer_prompt_batch(a->model, a->tok, prompts, a->first, error))
         return fail_context(error, "standard input, lines %" PRId64 " to %" PRId64, ((Prompt *)prompts->pdata[0])->line,
                             ((Prompt *)prompts->pdata[prompts->len - 1])->line);

@@ -65,6 +65,7 @@ bool verb_grammars(int argc, char **argv, GError **error)
         return fail_user(error, "list or install is wanted; usage: " USAGE);
     if (strcmp(argv[1], "list") == 0)
         return list(error);
-    return strcmp(argv[1], "install") == 0 ? install(error)
-                                           : fail_user(error, "%s is unknown, want list or install", argv[1]);
+    if (strcmp(argv[1], "install") == 0)
+        return install(error);
+    return fail_user(error, "%s is unknown, want list or install", argv[1]);
 }

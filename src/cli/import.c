@@ -73,8 +73,7 @@ static const Form *form_named(const char *name, GError **error)
     for (size_t i = 0; i < G_N_ELEMENTS(forms); i++)
         if (strcmp(forms[i].name, name ? name : "hf") == 0)
             return &forms[i];
-    fail_user(error, "--from %s is unknown, want hf, t5x or fairseq", name);
-    return NULL;
+    return fail_user(error, "--from %s is unknown, want hf, t5x or fairseq", name);
 }
 
 bool verb_import(int argc, char **argv, GError **error)

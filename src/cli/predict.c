@@ -76,12 +76,11 @@ static json_t *split_line(const Predictor *p, const char *line, GError **error)
     g_autoptr(GString) names = g_string_new(NULL);
     for (guint i = 0; i < wanted; i++)
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", (const char *)p->fields->pdata[i]);
-    fail_user(error,
-              "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs%s", n,
-              n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str,
-              p->task->learns ? "" : ", --raw whole inputs"); /* a classifier takes whole inputs as cells, too */
+    return fail_user(
+        error, "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs%s", n,
+        n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str,
+        p->task->learns ? "" : ", --raw whole inputs"); /* a classifier takes whole inputs as cells, too */
     json_decref(row);
-    return NULL;
 }
 
 static json_t *read_object(const char *line, GError **error)
@@ -332,10 +331,8 @@ static char **find_labels(const Predictor *p, const Config *config, GError **err
     const Task of_options = { .target = config->task.target, .labels = config->task.labels };
     if (*config->task.labels)
         return task_label_texts(p->task ? p->task : &of_options);
-    if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid)) {
-        fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
-        return NULL;
-    }
+    if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid))
+        return fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
     if (p->task->labels || task_files(p->task, &config->task, &train, &valid, error))
         labels = rank_collect_labels(p->task, &config->task, train.path ? &train : &valid, error);
     g_free(train.path);

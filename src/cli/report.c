@@ -49,7 +49,7 @@ bool verb_report(int argc, char **argv, GError **error)
         return fail_user(error, "%u runs given, want 1 to %d", dirs->len, REPORT_RUNS);
     g_autofree char *path = out ? g_strdup(out) : g_build_filename(dirs->pdata[0], "report.html", NULL);
     if (!io_check_writable(path, error))
-        return out ? false : fail_context(error, "the page would lie in the run; give another place by --out FILE");
+        return !out && fail_context(error, "the page would lie in the run; give another place by --out FILE");
     if (!report_write(path, (char **)dirs->pdata, (int)dirs->len, axis, error))
         return false;
     log_info("%s", path);

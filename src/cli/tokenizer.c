@@ -314,9 +314,8 @@ static const GOptionEntry decode_entries[] = {
     { 0 },
 };
 
-static bool print_decoded(const Tokenizer *tok, char *line, size_t bytes, GError **error)
+static bool print_decoded(const Tokenizer *tok, char *line, G_GNUC_UNUSED size_t bytes, GError **error)
 {
-    (void)bytes;
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
     char *rest;
     for (char *word = strtok_r(line, " \t\r,", &rest); word; word = strtok_r(NULL, " \t\r,", &rest)) {

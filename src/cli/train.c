@@ -265,21 +265,18 @@ static char *find_dir(const ManyRuns *many, GError **error)
 {
     g_auto(Config) config = { 0 };
     g_autofree char *run = run_of(many->path);
-    if (run || !g_file_test(many->path, G_FILE_TEST_IS_REGULAR)) {
-        fail_user(error, "%s: --seeds and --sweep take a configuration file, and make runs below its run.dir",
-                  many->path);
-        return NULL;
-    }
+    if (run || !g_file_test(many->path, G_FILE_TEST_IS_REGULAR))
+        return fail_user(error, "%s: --seeds and --sweep take a configuration file, and make runs below its run.dir",
+                         many->path);
     if (!config_load(&config, many->path, many->overrides, many->n_overrides, error))
         return NULL;
     g_autofree char *taken = *config.run.dir ? run_of(config.run.dir) : NULL;
     if (*config.run.dir && taken == NULL)
         return g_strdup(config.run.dir);
-    fail_user(error,
-              taken ? "run.dir %s is a run; --seeds and --sweep make runs below it: choose another folder"
-                    : "run.dir is not set%s: the folder of the runs, such as run.dir=runs/a",
-              taken ? taken : "");
-    return NULL;
+    return fail_user(error,
+                     taken ? "run.dir %s is a run; --seeds and --sweep make runs below it: choose another folder"
+                           : "run.dir is not set%s: the folder of the runs, such as run.dir=runs/a",
+                     taken ? taken : "");
 }
 
 /* The value of the option that a setting of a run sets, as the configuration has it: 1e-3 and 0.001 are the same.
@@ -456,9 +453,9 @@ bool verb_train(int argc, char **argv, GError **error)
         const ManyRuns many = {
             .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
         };
-        return trace || rehearse ? fail_user(error, "--%s is for one run; leave out --seeds and --sweep",
-                                             trace ? "trace" : "rehearse")
-                                 : train_many(&many, error);
+        if (trace || rehearse)
+            return fail_user(error, "--%s is for one run; leave out --seeds and --sweep", trace ? "trace" : "rehearse");
+        return train_many(&many, error);
     }
     g_auto(Config) config = { 0 };
     const bool loaded = rehearse ? load_rehearsal(&config, argv[1], argv + 2, argc - 2, error)

@@ -81,6 +81,5 @@ char *language_weights_list(const char *path, bool valid, GError **error)
     if (list->len > 0)
         return g_string_free(list, false);
     g_string_free(list, true);
-    fail_user(error, "%s: no language has a held-out set beside it; loam prepare --valid 1%% makes them", path);
-    return NULL;
+    return fail_user(error, "%s: no language has a held-out set beside it; loam prepare --valid 1%% makes them", path);
 }

@@ -1,6 +1,7 @@
 #include "device/gemm_peak.h"
 
 #include "base/clock.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -123,12 +124,6 @@ double gemm_peak_turn(GemmPeak *peak, double share)
     return peak->spent - before;
 }
 
-static int rising_rates(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 PeakRate gemm_peak_rate(const GemmPeak *peak)
 {
     double sorted[GEMM_PEAK_SAMPLES];
@@ -137,7 +132,7 @@ PeakRate gemm_peak_rate(const GemmPeak *peak)
         return (PeakRate){ 0 };
     for (int i = 0; i < n; i++)
         sorted[i] = peak->samples[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, rising_rates);
+    qsort(sorted, (size_t)n, sizeof *sorted, order_f64);
     return (PeakRate){ .median = sorted[n / 2], .low = sorted[n / 4], .high = sorted[n - 1 - n / 4] };
 }
 

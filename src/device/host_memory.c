@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define ALIGN ((size_t)64)
 #define HUGE  ((size_t)2 << 20) /* a huge page: arenas and parameters in such pages are copied half as fast again */
 #define SMALL                                                                                                          \
@@ -12,7 +14,6 @@
 
 void *host_alloc(Device *dev, size_t bytes)
 {
-    (void)dev;
     size_t unit = bytes >= HUGE ? SMALL : ALIGN, rounded = ((bytes ? bytes : 1) + unit - 1) / unit * unit;
     void *p;
     if (rounded < bytes || posix_memalign(&p, bytes >= HUGE ? HUGE : ALIGN, rounded) != 0)
@@ -25,58 +26,42 @@ void *host_alloc(Device *dev, size_t bytes)
 
 void host_free(Device *dev, void *p)
 {
-    (void)dev;
     free(p);
 }
 
 void host_copy(Device *dev, void *to, const void *from, size_t bytes)
 {
-    (void)dev;
     memcpy(to, from, bytes);
 }
 
 DeviceEvent host_record_event(Device *dev)
 {
-    (void)dev;
     return 0;
 }
 
 void host_wait_event(Device *dev, DeviceEvent event)
 {
-    (void)dev;
-    (void)event;
 }
 
 size_t host_memory_available(Device *dev)
 {
-    (void)dev;
     return SIZE_MAX;
 }
 
 void host_group(Device *dev, bool open)
 {
-    (void)dev;
-    (void)open;
 }
 
 /* Operations are executed as they are called, so nothing is gained by noting them. */
 void host_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data)
 {
-    (void)dev;
-    (void)owner;
-    (void)number;
     queue(data);
 }
 
 void host_forget(Device *dev, const void *owner)
 {
-    (void)dev;
-    (void)owner;
 }
 
 void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
 {
-    (void)dev;
-    (void)queue;
-    (void)earlier;
 }

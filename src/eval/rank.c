@@ -51,14 +51,12 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
     g_autoptr(GPtrArray) labels = g_ptr_array_new_with_free_func(g_free);
     if (!collect(task, config, file, labels, error))
         return NULL;
-    if (labels->len < 2 || labels->len > MOST_LABELS) {
-        fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them", file->path,
-                  labels->len == 0   ? "no right answer"
-                  : labels->len == 1 ? "a single right answer"
-                                     : "too many different right answers",
-                  MOST_LABELS);
-        return NULL;
-    }
+    if (labels->len < 2 || labels->len > MOST_LABELS)
+        return fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them", file->path,
+                         labels->len == 0   ? "no right answer"
+                         : labels->len == 1 ? "a single right answer"
+                                            : "too many different right answers",
+                         MOST_LABELS);
     g_ptr_array_sort(labels, text_compare);
     g_ptr_array_add(labels, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&labels), false);

@@ -1,6 +1,7 @@
 #include "eval/task_eval.h"
 
 #include "base/log.h"
+#include "base/order.h"
 #include "eval/task_examples.h"
 
 #include <string.h>
@@ -25,12 +26,6 @@ static uint64_t example_key(const TaskExample *example, int64_t index)
 {
     return example->group ? XXH3_64bits_withSeed(example->group, strlen(example->group), CHOICE_SEED)
                           : XXH3_64bits_withSeed(&index, sizeof index, CHOICE_SEED);
-}
-
-static int by_key(gconstpointer a, gconstpointer b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
 }
 
 static void hash_text(TaskEval *eval, const char *text)
@@ -84,7 +79,7 @@ static bool find_limit(TaskEval *eval, const TaskFile *file, int64_t n, uint64_t
         return true;
     if (!read_examples(eval, file, keys, 0, error))
         return false;
-    g_array_sort(keys, by_key);
+    g_array_sort(keys, order_u64);
     if (n < keys->len)
         *limit = g_array_index(keys, uint64_t, n - 1);
     return true;
@@ -177,7 +172,7 @@ static bool answer_part(TaskEval *eval, Model *model, int rank, int size, bool (
     bool good = true;
     progress_open("answering", "examples", (uint64_t)n);
     for (int32_t first = rank * ANSWER_BATCH; good && first < n; first += size * ANSWER_BATCH) {
-        good = stop && stop() ? fail_stopped(error) : answer_some(eval, model, first, texts, error);
+        good = (!stop || !stop() || fail_stopped(error)) && answer_some(eval, model, first, texts, error);
         progress_update((uint64_t)MIN(first + size * ANSWER_BATCH, n));
     }
     progress_close();

@@ -224,14 +224,13 @@ bool metric_is_main(const char *name)
     return true;
 }
 
-static bool add_metrics(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error)
+static bool add_metrics(const ScoreKind *kind, const ScoreResult *result, void *context, G_GNUC_UNUSED GError **error)
 {
     GArray *metrics = context;
     for (int i = 0; i < result->n_values; i++) {
         const Metric metric = { .name = metric_name(kind, i), .value = result->values[i].value };
         g_array_append_val(metrics, metric);
     }
-    (void)error;
     return true;
 }
 
@@ -283,8 +282,7 @@ char *task_metric_find(const Task *task, const char *name, GError **error)
         return g_strdup(values == 1 ? value : first);
     g_ptr_array_add(all, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)all->pdata);
-    fail_user(error, "no score of the task is called %s; there are %s", name, *list ? list : "none");
-    return NULL;
+    return fail_user(error, "no score of the task is called %s; there are %s", name, *list ? list : "none");
 }
 
 double metric_value(const GArray *metrics, const char *name)

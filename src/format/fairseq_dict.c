@@ -95,10 +95,8 @@ FairseqDict *fairseq_dict_read(const char *path, GError **error)
 
 FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes, GError **error)
 {
-    if (!g_utf8_validate(data, (gssize)bytes, NULL)) {
-        fail_user(error, "%s: not UTF-8", path);
-        return NULL;
-    }
+    if (!g_utf8_validate(data, (gssize)bytes, NULL))
+        return fail_user(error, "%s: not UTF-8", path);
     g_autofree char *text = g_strndup(data, bytes);
     g_autoptr(FairseqDict) dict = fairseq_dict_new();
     g_autoptr(GHashTable) seen = special_ids();
@@ -107,10 +105,8 @@ FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes
         end = line + strcspn(line, "\n");
         if (*end == '\n')
             *end++ = 0;
-        if (!add_dict_line(dict, seen, line, error)) {
-            fail_context(error, "%s:%d", path, number);
-            return NULL;
-        }
+        if (!add_dict_line(dict, seen, line, error))
+            return fail_context(error, "%s:%d", path, number);
     }
     return g_steal_pointer(&dict);
 }

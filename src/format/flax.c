@@ -26,7 +26,7 @@ typedef struct Value {
     bool whole; /* n is a whole number >= 0 */
 } Value;
 
-static bool fail_short(const Reader *reader, GError **error)
+static void *fail_short(const Reader *reader, GError **error)
 {
     return fail_user(error, "it ends in the middle of %s", reader->path->len ? reader->path->str : "its first value");
 }
@@ -35,10 +35,8 @@ static bool fail_short(const Reader *reader, GError **error)
 static const unsigned char *take_bytes(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *p = reader->at;
-    if (bytes > (uint64_t)(reader->end - p)) {
-        fail_short(reader, error);
-        return NULL;
-    }
+    if (bytes > (uint64_t)(reader->end - p))
+        return fail_short(reader, error);
     reader->at += bytes;
     return p;
 }

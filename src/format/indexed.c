@@ -271,10 +271,8 @@ Indexed *indexed_open(const char *prefix, GError **error)
         return NULL;
     if (!index_view_read(&set->view, g_mapped_file_get_contents(set->idx_map), g_mapped_file_get_length(set->idx_map),
                          error) ||
-        !check_sequences(set, error)) {
-        fail_context(error, "%s", idx_path);
-        return NULL;
-    }
+        !check_sequences(set, error))
+        return fail_context(error, "%s", idx_path);
     set->n_documents = set->view.n_documents;
     set->n_sequences = set->view.n_sequences;
     return g_steal_pointer(&set);

@@ -350,9 +350,8 @@ static bool check_protocol(Reader *reader)
            fail_user(reader->error, "it is of protocol %d; up to %d can be read", (int)protocol, MAX_PROTOCOL);
 }
 
-static bool skip(Reader *reader)
+static bool skip(G_GNUC_UNUSED Reader *reader)
 {
-    (void)reader;
     return true;
 }
 
@@ -441,10 +440,8 @@ static const Opcode opcodes[] = {
 static const unsigned char *take_pickled(Reader *reader, uint64_t bytes)
 {
     const unsigned char *p = reader->at;
-    if (bytes > (uint64_t)(reader->end - p)) {
-        fail_user(reader->error, "it ends in the middle of a value");
-        return NULL;
-    }
+    if (bytes > (uint64_t)(reader->end - p))
+        return fail_user(reader->error, "it ends in the middle of a value");
     reader->at += bytes;
     return p;
 }

@@ -39,9 +39,8 @@ static void declared_clear(void *item)
     g_free(((Declared *)item)->context);
 }
 
-static int compare_text(const void *a, const void *b, void *unused)
+static int compare_text(const void *a, const void *b, G_GNUC_UNUSED void *unused)
 {
-    (void)unused;
     return strcmp(a, b);
 }
 

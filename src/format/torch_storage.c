@@ -179,7 +179,7 @@ static bool read_older(TorchStorages *storages, GError **error)
 
 /* ---- the zip: FOLDER/data.pkl, and each storage as FOLDER/data/KEY, all stored uncompressed ---- */
 
-static bool fail_zip(const char *name, const char *reason, GError **error)
+static void *fail_zip(const char *name, const char *reason, GError **error)
 {
     return fail_user(error, "entry %s of the zip: %s", name, reason);
 }
@@ -189,18 +189,12 @@ static GBytes *read_entry(TorchStorages *storages, const char *name, GError **er
 {
     zip_stat_t status;
     const zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD;
-    if (zip_stat(storages->zip, name, 0, &status) != 0 || (status.valid & wanted) != wanted) {
-        fail_zip(name, zip_strerror(storages->zip), error);
-        return NULL;
-    }
-    if (status.comp_method != ZIP_CM_STORE) {
-        fail_zip(name, "it is compressed, which torch.save does not do", error);
-        return NULL;
-    }
-    if (status.size > storages->left) {
-        fail_zip(name, "it is larger than the file", error);
-        return NULL;
-    }
+    if (zip_stat(storages->zip, name, 0, &status) != 0 || (status.valid & wanted) != wanted)
+        return fail_zip(name, zip_strerror(storages->zip), error);
+    if (status.comp_method != ZIP_CM_STORE)
+        return fail_zip(name, "it is compressed, which torch.save does not do", error);
+    if (status.size > storages->left)
+        return fail_zip(name, "it is larger than the file", error);
     storages->left -= status.size;
     zip_file_t *entry = zip_fopen(storages->zip, name, 0);
     g_autofree char *data = g_malloc(MAX(status.size, 1));
@@ -273,10 +267,8 @@ TorchStorages *torch_storages_open(GBytes *file, GError **error)
 {
     size_t bytes;
     const char *data = g_bytes_get_data(file, &bytes);
-    if (bytes == 0) {
-        fail_user(error, "it is empty");
-        return NULL;
-    }
+    if (bytes == 0)
+        return fail_user(error, "it is empty");
     g_autoptr(TorchStorages) storages = g_new0(TorchStorages, 1);
     storages->file = g_bytes_ref(file);
     storages->memory = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);

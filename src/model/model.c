@@ -125,18 +125,18 @@ static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **
     return true;
 }
 
-static void fail_params(const ModelConfig *config, Device *dev, bool gradients, GError **error)
+static void *fail_params(const ModelConfig *config, Device *dev, bool gradients, GError **error)
 {
     g_autofree char *count = text_grouped(model_config_params(config)),
                     *room = text_bytes(device_memory_available(dev));
     const char *with = gradients ? " and their gradients" : "";
     if (*dev->gpu.name)
-        fail_machine(error,
-                     "%s has %s free, too little for %s parameters%s; bf16 (train.precision, --precision) takes half "
-                     "of f32, and cpu (train.device, --device) takes no GPU memory",
-                     dev->gpu.name, room, count, with);
-    else
-        fail_machine(error, "no memory for %s parameters%s", count, with);
+        return fail_machine(
+            error,
+            "%s has %s free, too little for %s parameters%s; bf16 (train.precision, --precision) takes half "
+            "of f32, and cpu (train.device, --device) takes no GPU memory",
+            dev->gpu.name, room, count, with);
+    return fail_machine(error, "no memory for %s parameters%s", count, with);
 }
 
 static void check_stages(const ModelConfig *config, const Stages *stages)
@@ -166,10 +166,8 @@ Model *model_open_stages(Device *dev, const ModelConfig *config, Stages stages, 
     if (pipeline)
         pipeline_mark_tied(specs, n_specs, config, pipeline);
     ParamStore *params = params_open_sharded(dev, specs, n_specs, uses, gradients, &spread);
-    if (params == NULL) {
-        fail_params(config, dev, gradients, error);
-        return NULL;
-    }
+    if (params == NULL)
+        return fail_params(config, dev, gradients, error);
     Model *model = g_new(Model, 1);
     *model = (Model){ .dev = dev,
                       .config = model_config_copy(config),

@@ -4,9 +4,8 @@
 /* Momentum; second moments, whole or as row and column moments. */
 enum { M, V, ROW, COL };
 
-static bool has_momentum(const OptimConfig *config, const ParamSpec *spec)
+static bool has_momentum(const OptimConfig *config, G_GNUC_UNUSED const ParamSpec *spec)
 {
-    (void)spec;
     return config->beta1 > 0;
 }
 

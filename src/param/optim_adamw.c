@@ -16,9 +16,8 @@ static void adamw_update(const Optimizer *opt, const State *state, const Part *p
              spec.scale_by_rms ? optim_squares(state) : NO_TENSOR, &spec, opt->scalars);
 }
 
-static int64_t adamw_rms_sums(const State *state, SumsKind kind)
+static int64_t adamw_rms_sums(G_GNUC_UNUSED const State *state, SumsKind kind)
 {
-    (void)state;
     return kind == SUMS_MOMENTS ? 1 : 0;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/step_timer.h"
 
 #include "base/clock.h"
+#include "base/order.h"
 #include "model/pipeline/pipeline.h"
 #include "plan/memory.h"
 #include "plan/micro_batch.h"
@@ -204,15 +205,9 @@ static double time_update(StepTimer *timer)
     return since(start);
 }
 
-static int rising_times(gconstpointer a, gconstpointer b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(GArray *times)
 {
-    g_array_sort(times, rising_times);
+    g_array_sort(times, order_f64);
     return g_array_index(times, double, times->len / 2);
 }
 

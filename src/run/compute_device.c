@@ -124,8 +124,7 @@ static Device *open_device(const char *name, int threads, Precision precision, G
         log_warning("computing on the CPU: %s", why);
         return open_cpu(threads, precision);
     }
-    fail_machine(error, "device %s: %s", name, why);
-    return NULL;
+    return fail_machine(error, "device %s: %s", name, why);
 }
 
 void compute_device_check_threads(int threads, int ranks)

@@ -49,13 +49,10 @@ static char *find_named(const char *dir, const char *which, GError **error)
         return g_steal_pointer(&folder);
     if (io_refused(folder, error))
         return NULL;
-    if (!io_exists(dir, "checkpoints")) {
-        fail_user(error, "%s: no such run", dir);
-        return NULL;
-    }
+    if (!io_exists(dir, "checkpoints"))
+        return fail_user(error, "%s: no such run", dir);
     g_autofree char *known = list_named(dir);
-    fail_user(error, "%s has no checkpoint \"%s\"; there %s", dir, which, known);
-    return NULL;
+    return fail_user(error, "%s has no checkpoint \"%s\"; there %s", dir, which, known);
 }
 
 static bool fail_no_checkpoint(const char *path, GError **error)
@@ -125,8 +122,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
         return NULL;
     if (step >= 0)
         return run_checkpoint_path(path, step);
-    fail_user(error, "%s: the run has no valid checkpoint yet", path);
-    return NULL;
+    return fail_user(error, "%s: the run has no valid checkpoint yet", path);
 }
 
 /* The path RUN for a folder RUN/checkpoints/step-00001000; does not check that it is a run directory. g_free. */

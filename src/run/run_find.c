@@ -173,6 +173,5 @@ GPtrArray *run_find_each(GPtrArray *remnants, char *const *paths, int n, const c
     }
     if (n > 0)
         return g_steal_pointer(&dirs);
-    fail_user(error, "give a run; usage: %s", usage);
-    return NULL;
+    return fail_user(error, "give a run; usage: %s", usage);
 }

@@ -239,8 +239,7 @@ static const Language *find_language(const char *name, GError **error)
             return &languages[i];
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", languages[i].name);
     }
-    fail_user(error, "CodeBLEU needs to know the language: --language NAME, one of %s", names->str);
-    return NULL;
+    return fail_user(error, "CodeBLEU needs to know the language: --language NAME, one of %s", names->str);
 }
 
 static void measure_all(Measure *m, ScoreStats *stats, const ScoreInput *in)

@@ -1,4 +1,5 @@
 /* stats.c: sums and means of the rows of numbers that scores are made of, and their bootstrap. */
+#include "base/order.h"
 #include "base/philox.h"
 #include "scores/kind.h"
 
@@ -34,12 +35,6 @@ void finish_f1(double *values, const ScoreStats *stats, const int64_t *pick, int
 
 /* ---- bootstrap ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A percentile of n sorted numbers; share in [0, 1]. */
 static double percentile(const double *sorted, int64_t n, double share)
 {
@@ -56,7 +51,7 @@ static void set_interval(ScoreValue *value, double *scores, int64_t n, double co
             scores[defined++] = scores[i];
     if (defined == 0)
         return;
-    qsort(scores, (size_t)defined, sizeof *scores, compare_doubles);
+    qsort(scores, (size_t)defined, sizeof *scores, order_f64);
     double outside = (1 - confidence / 100) / 2;
     value->low = percentile(scores, defined, outside);
     value->high = percentile(scores, defined, 1 - outside);

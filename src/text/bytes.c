@@ -27,16 +27,15 @@ static GArray *list_added(const Bytes *model)
     return added;
 }
 
-static void *open_bytes(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+static void *open_bytes(G_GNUC_UNUSED const char *path, const char *data, size_t bytes, TokenizerFacts *facts,
+                        GError **error)
 {
-    (void)path;
     json_auto_t *root = tokenizer_json_parse_settings(data, bytes, error);
     if (root == NULL)
         return NULL;
-    if (strcmp(json_text(root, "tokenizer_class"), "ByT5Tokenizer") != 0) {
-        fail_user(error, "its tokenizer_class is not ByT5Tokenizer, and no file of another tokenizer lies beside it");
-        return NULL;
-    }
+    if (strcmp(json_text(root, "tokenizer_class"), "ByT5Tokenizer") != 0)
+        return fail_user(error,
+                         "its tokenizer_class is not ByT5Tokenizer, and no file of another tokenizer lies beside it");
     Bytes *model = g_new0(Bytes, 1);
     static const char *const specials[] = { "<pad>", "</s>", "<unk>" };
     for (int id = 0; id < SIZE; id++) {

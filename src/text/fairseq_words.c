@@ -81,9 +81,8 @@ static bool encode_fairseq(const void *opaque, const char *text, size_t bytes, T
 }
 
 static bool decode_fairseq(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
-                           GError **error)
+                           G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     for (int64_t i = 0, written = edges.after_blank; i < n; i++)
         if (ids[i] != BOS)
             g_string_append_printf(text, "%s%s", written++ > 0 ? " " : "", piece_of_word(opaque, ids[i]));

@@ -50,8 +50,7 @@ const TokenFamily *token_family_find(const char *name, GError **error)
             return &families[i];
         g_string_append_printf(names, "%s%s", i ? ", " : "", families[i].name);
     }
-    fail_user(error, "tokenizers are not made for %s: one of %s", name, names->str);
-    return NULL;
+    return fail_user(error, "tokenizers are not made for %s: one of %s", name, names->str);
 }
 
 const char *token_role_key(TokenRole role)

@@ -114,10 +114,8 @@ GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error)
     json_t *id;
     json_object_foreach(vocab, piece, id)
     {
-        if (!json_is_integer(id)) {
-            fail_user(error, "the piece \"%s\" of the vocabulary has no number", piece);
-            return NULL;
-        }
+        if (!json_is_integer(id))
+            return fail_user(error, "the piece \"%s\" of the vocabulary has no number", piece);
         if (!set_piece(pieces, json_integer_value(id), piece, error))
             return NULL;
     }
@@ -133,10 +131,8 @@ static GPtrArray *list_pieces(json_t *vocab, GError **error)
     json_array_foreach(vocab, i, entry)
     {
         const char *piece = json_string_value(json_array_get(entry, 0));
-        if (piece == NULL || !json_is_number(json_array_get(entry, 1))) {
-            fail_user(error, "entry %zu of the vocabulary is not [\"piece\", score]", i);
-            return NULL;
-        }
+        if (piece == NULL || !json_is_number(json_array_get(entry, 1)))
+            return fail_user(error, "entry %zu of the vocabulary is not [\"piece\", score]", i);
         if (!set_piece(pieces, (json_int_t)i, piece, error))
             return NULL;
     }
@@ -197,10 +193,8 @@ TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, const Tokeniz
     json->replaced = tokenizer_class_apply(class_, json->root);
     json->model = section(json, "model");
     json_t *vocab = json_object_get(json->model, "vocab");
-    if (!json_is_object(vocab) && !json_is_array(vocab)) {
-        fail_user(error, "it is no tokenizer.json of Hugging Face: model.vocab is missing");
-        return NULL;
-    }
+    if (!json_is_object(vocab) && !json_is_array(vocab))
+        return fail_user(error, "it is no tokenizer.json of Hugging Face: model.vocab is missing");
     json->type = type_of(json->root, json->model);
     json->normalizer = section(json, "normalizer");
     json->pre_tokenizer = section(json, "pre_tokenizer");

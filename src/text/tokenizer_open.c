@@ -74,8 +74,7 @@ static GPtrArray *find_in_folder(const char *folder, GError **error)
         return NULL;
     g_ptr_array_add(names, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
-    fail_user(error, "%s holds no tokenizer (one of %s)", folder, list);
-    return NULL;
+    return fail_user(error, "%s holds no tokenizer (one of %s)", folder, list);
 }
 
 /* The files that may be opened for a path, the first one first. */
@@ -500,14 +499,10 @@ static Tokenizer *open_layout(const char *path, const char *pattern, const char 
     g_autofree char *data = read_class(tok, error) ? tokenizer_read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
-    if (bytes == 0) {
-        fail_user(error, "%s is an empty file, not a tokenizer", tok->path);
-        return NULL;
-    }
-    if (!open_kind(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
-        fail_context(error, "%s", tok->path);
-        return NULL;
-    }
+    if (bytes == 0)
+        return fail_user(error, "%s is an empty file, not a tokenizer", tok->path);
+    if (!open_kind(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error))
+        return fail_context(error, "%s", tok->path);
     return g_steal_pointer(&tok);
 }
 

@@ -145,9 +145,8 @@ static void tell_init(Trainer *t, char trait[TEXT])
     g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", ranks_once(t->mesh.world, key, hash_init, init));
 }
 
-static uint64_t hash_program(const void *unused)
+static uint64_t hash_program(G_GNUC_UNUSED const void *unused)
 {
-    (void)unused;
     g_autoptr(GMappedFile) program = g_mapped_file_new("/proc/self/exe", FALSE, NULL);
     return program ? XXH3_64bits(g_mapped_file_get_contents(program), g_mapped_file_get_length(program)) : 0;
 }

@@ -44,10 +44,9 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
         log_warning("%s is gone: it is made again from task.data", t->task.train);
     if (prepare_task_data(t, t->task.train, error))
         return true;
-    return begun ? fail_context(error,
-                                "%s, the examples that the run read at its start, is gone and cannot be made again",
-                                t->task.train)
-                 : false;
+    return begun &&
+           fail_context(error, "%s, the examples that the run read at its start, is gone and cannot be made again",
+                        t->task.train);
 }
 
 static time_t changed_at(const char *path)

@@ -250,8 +250,7 @@ static char *plain_item(char *const *item, GError **error)
 {
     if (item[0] && *item[0] == '\0')
         return g_strdup(item[1]);
-    fail_user(error, "one value is wanted, not a map");
-    return NULL;
+    return fail_user(error, "one value is wanted, not a map");
 }
 
 /* NULL on error. */
@@ -275,16 +274,12 @@ static char *join_item(const OptionRow *row, char *const *item, GError **error)
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    if (row->type != OPT_LIST) {
-        fail_user(error, "%s: a list is not accepted here, write one value", row->name);
-        return NULL;
-    }
+    if (row->type != OPT_LIST)
+        return fail_user(error, "%s: a list is not accepted here, write one value", row->name);
     for (guint i = 0; i < items->len; i++) {
         char *text = row->choices ? join_item(row, items->pdata[i], error) : plain_item(items->pdata[i], error);
-        if (!text) {
-            fail_context(error, "%s: item %u", row->name, i + 1);
-            return NULL;
-        }
+        if (!text)
+            return fail_context(error, "%s: item %u", row->name, i + 1);
         g_ptr_array_add(texts, text);
     }
     g_ptr_array_add(texts, NULL);

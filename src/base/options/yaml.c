@@ -32,7 +32,7 @@ static unsigned long line_of(const Reader *reader)
 }
 
 /* Fails with "PATH:LINE: NAME: WHY"; without "NAME: " if name is NULL. */
-static bool refuse(const Reader *reader, const char *name, const char *why, GError **error)
+static void *refuse(const Reader *reader, const char *name, const char *why, GError **error)
 {
     return fail_user(error, "%s:%lu: %s%s%s", reader->path, line_of(reader), name ? name : "", name ? ": " : "", why);
 }
@@ -97,8 +97,7 @@ static const char *scalar_text(const Reader *reader, const char *name, GError **
         why = "a NUL character is not accepted here";
     if (why == NULL)
         return (const char *)event->data.scalar.value;
-    refuse(reader, name, why, error);
-    return NULL;
+    return refuse(reader, name, why, error);
 }
 
 /* Records the line that sets a name; an error if the file has set it before. */

@@ -53,10 +53,9 @@ typedef struct Completion {
     const Config *defaults;
 } Completion;
 
-static void add_default(const OptionRow *row, const char *accepts, gpointer data)
+static void add_default(const OptionRow *row, G_GNUC_UNUSED const char *accepts, gpointer data)
 {
     const Completion *completion = data;
-    (void)accepts;
     g_autofree char *value = options_plain_value(config_options(), completion->defaults, row);
     if (!option_settings_find(completion->settings, row->name))
         option_settings_add(completion->settings, row->name, value, "default");
@@ -308,10 +307,9 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
     run_warn_of_remnants(remnants);
     for (guint i = 0; i < dirs->len; i++)
         read_run(runs, tokenizers, dirs->pdata[i], options);
-    if (runs->len == 0) {
-        fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
-        return NULL;
-    }
+    if (runs->len == 0)
+        return fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "",
+                         n > 1 ? " and the others" : "");
     read_states(runs);
     unite_paths(runs, "task.data");
     unite_paths(runs, "task.valid");

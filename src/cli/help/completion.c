@@ -42,16 +42,14 @@ static void add_list(GString *list, const char *const *words)
         add_completion(list, *words);
 }
 
-static void add_key(const OptionRow *row, const char *accepts, gpointer data)
+static void add_key(const OptionRow *row, G_GNUC_UNUSED const char *accepts, gpointer data)
 {
-    (void)accepts;
     g_string_append_printf(data, "%s%s=", ((GString *)data)->len ? " " : "", row->name);
 }
 
 /* The values of an option of a configuration that are words. */
-static void add_key_values(const OptionRow *row, const char *accepts, gpointer data)
+static void add_key_values(const OptionRow *row, G_GNUC_UNUSED const char *accepts, gpointer data)
 {
-    (void)accepts;
     g_autoptr(GString) list = g_string_new(row->type == OPT_BOOL ? "true false" : NULL);
     if (row->type == OPT_ENUM)
         add_list(list, row->choices);

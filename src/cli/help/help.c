@@ -96,7 +96,9 @@ static bool print_page(char *text)
 static bool print_completion(GError **error)
 {
     char *script = help_completion(shell, config_options());
-    return script ? print_page(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
+    if (!script)
+        return fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
+    return print_page(script);
 }
 
 /* Width of the text of options, in columns. */
@@ -126,9 +128,10 @@ static bool fail_unknown_topic(const char *name, const char *words, GError **err
     if (foreign)
         return fail_user(error, "%s is called %s here; `loam help %.*s` tells more", name, foreign,
                          (int)strcspn(foreign, "=,"), foreign);
-    return strchr(name, '.') ? fail_user(error, "there is no option %s; `loam help %.*s.` lists its group", name,
-                                         (int)strcspn(name, "."), name)
-                             : fail_nothing_found(words, error);
+    if (strchr(name, '.'))
+        return fail_user(error, "there is no option %s; `loam help %.*s.` lists its group", name,
+                         (int)strcspn(name, "."), name);
+    return fail_nothing_found(words, error);
 }
 
 /* group NULL means all options. */
@@ -136,8 +139,9 @@ static bool print_options(const char *group, GError **error)
 {
     char *text = isatty(STDOUT_FILENO) ? options_to_text(config_options(), group, recipe_options, page_width())
                                        : options_to_markdown(config_options(), group, recipe_options);
-    return text ? print_page(text)
-                : fail_user(error, "there is no group of options %s; `loam help --help` lists them", group);
+    if (!text)
+        return fail_user(error, "there is no group of options %s; `loam help --help` lists them", group);
+    return print_page(text);
 }
 
 /* `loam help train` prints the same as `loam train --help`; `loam help train.` describes the options of the group

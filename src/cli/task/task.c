@@ -211,10 +211,10 @@ static bool submit_predictions(int argc, char **argv, GError **error)
     if (argc != 3 || out_folder == NULL)
         return fail_user(error, "a task, a file of predictions and --out are wanted; usage: " SUBMIT_USAGE);
     const Submission *form = submission_find(argv[1]);
-    return form
-               ? submit(form, argv[1], argv[2], error)
-               : fail_user(error, "%s: no leaderboard takes predictions of this task; `loam task list` lists the tasks",
-                           argv[1]);
+    if (!form)
+        return fail_user(error, "%s: no leaderboard takes predictions of this task; `loam task list` lists the tasks",
+                         argv[1]);
+    return submit(form, argv[1], argv[2], error);
 }
 
 /* ---- the verb ---- */

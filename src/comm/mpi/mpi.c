@@ -159,11 +159,10 @@ static void mpi_close(Comm *comm)
     g_free(impl);
 }
 
-static void *mpi_split(Comm *comm, const int *members, int n, int rank)
+static void *mpi_split(Comm *comm, const int *members, int n, G_GNUC_UNUSED int rank)
 {
     const MpiImpl *impl = comm->impl;
     MpiFailure failure;
-    (void)rank;
     MpiGroup *group = library->split(impl->group, members[0], &failure);
     if (group && n == 1)
         library->close(group, false);
@@ -281,10 +280,8 @@ Comm *comm_open_mpi(int size, double timeout_s, GError **error)
     if (!open_library(error))
         return NULL;
     MpiGroup *group = open_group(size, timeout_s, &rank, &n, &failure);
-    if (!group) {
-        fail_machine(error, "MPI does not start: %s", failure.why);
-        return NULL;
-    }
+    if (!group)
+        return fail_machine(error, "MPI does not start: %s", failure.why);
     if (size > 0 && n != size) {
         fail_machine(error,
                      "the launcher says that there are %d ranks, and %s sees %d: it was started by another MPI's "

@@ -54,7 +54,9 @@ static bool open_nccl(GError **error)
 {
     const char *named = g_getenv("LOAM_NCCL"), *name = named && *named ? named : FILE_NAME;
     void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return file ? find_functions(file, name, error) : fail_machine(error, "%s", dlerror());
+    if (!file)
+        return fail_machine(error, "%s", dlerror());
+    return find_functions(file, name, error);
 }
 
 const NcclLibrary *nccl_library(GError **error)

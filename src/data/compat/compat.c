@@ -22,7 +22,6 @@ const CompatKind *compat_find(Compat compat, const char *objective, GError **err
             return kinds[i];
         g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", kinds[i]->objective);
     }
-    fail_user(error, "data.compat=%s does not support data.objective=%s, only %s", compat_names[compat], objective,
-              known->str);
-    return NULL;
+    return fail_user(error, "data.compat=%s does not support data.objective=%s, only %s", compat_names[compat],
+                     objective, known->str);
 }

@@ -145,11 +145,9 @@ static void *open_fairseq(const CompatSpec *spec, int64_t *n_samples, GError **e
 {
     const Indexed *set = spec->data->set;
     int64_t most = indexed_sequences(set) + indexed_tokens(set) / (spec->config->raw_length - 1) + 1;
-    if (most > UINT32_MAX) {
-        fail_user(error, "the dataset %s makes up to %" PRId64 " blocks, more than %u; split it", spec->data->prefix,
-                  most, UINT32_MAX);
-        return NULL;
-    }
+    if (most > UINT32_MAX)
+        return fail_user(error, "the dataset %s makes up to %" PRId64 " blocks, more than %u; split it",
+                         spec->data->prefix, most, UINT32_MAX);
     Fairseq *task = g_new(Fairseq, 1);
     *task = (Fairseq){ .spec = *spec, .epoch = -1, .tokens = g_new(int32_t, spec->config->raw_length) };
     make_blocks(task);

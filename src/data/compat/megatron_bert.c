@@ -73,17 +73,14 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
             if (is_usable(first, end, sizes, spec->min_sentences))
                 map_document(spec, &rng, first, end, sizes, spans);
         }
-        if (spans->len == 0) {
-            fail_user(error,
-                      "no document gives a sample: each needs %" PRId64 " sentences or more, none above %d tokens; "
-                      "make the dataset with loam prepare --split-sentences",
-                      spec->min_sentences, LONG_SENTENCE);
-            return NULL;
-        }
-        if (spec->n_samples > INT32_MAX || spans->len > INT32_MAX) {
-            fail_user(error, "data.compat orders fewer than 2^31 samples; ask for fewer by data.compat_samples");
-            return NULL;
-        }
+        if (spans->len == 0)
+            return fail_user(error,
+                             "no document gives a sample: each needs %" PRId64
+                             " sentences or more, none above %d tokens; "
+                             "make the dataset with loam prepare --split-sentences",
+                             spec->min_sentences, LONG_SENTENCE);
+        if (spec->n_samples > INT32_MAX || spans->len > INT32_MAX)
+            return fail_user(error, "data.compat orders fewer than 2^31 samples; ask for fewer by data.compat_samples");
     } while (spans->len < spec->n_samples);
     *n_spans = spans->len;
     shuffle_spans((MegatronBertSpan *)(void *)spans->data, *n_spans, spec->seed);
@@ -210,10 +207,8 @@ static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, G
 {
     const Indexed *set = spec->data->set;
     int64_t n = indexed_sequences(set), n_documents = indexed_documents(set), end;
-    if (n > UINT32_MAX) {
-        fail_user(error, "the dataset %s has more than 2^32 sentences; split it", spec->data->prefix);
-        return NULL;
-    }
+    if (n > UINT32_MAX)
+        return fail_user(error, "the dataset %s has more than 2^32 sentences; split it", spec->data->prefix);
     const MegatronBertSpec mapping = { .max_target = spec->config->raw_length,
                                        .min_sentences =
                                            mlm_settings(spec->config)->sentence_pairs == PAIRS_ORDER ? 2 : 1,
@@ -233,11 +228,9 @@ static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, G
 
 static void *open_mapped(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
-    if (mlm_settings(spec->config)->sentence_pairs == PAIRS_NEXT) {
-        fail_user(error,
-                  "data.sentence_pairs=next: data.compat takes both halves of a pair from one text; choose order");
-        return NULL;
-    }
+    if (mlm_settings(spec->config)->sentence_pairs == PAIRS_NEXT)
+        return fail_user(
+            error, "data.sentence_pairs=next: data.compat takes both halves of a pair from one text; choose order");
     MegatronBertSpan *spans = map_dataset(spec, n_samples, error);
     if (!spans) {
         g_prefix_error(error, "the dataset %s: ", spec->data->prefix);

@@ -47,13 +47,11 @@ MegatronGptIndex *megatron_gpt_plan(int64_t tokens, int64_t n_documents, int64_t
     const int64_t epochs = MAX(1, (n_samples * seq_length + tokens) / tokens),
                   samples = (epochs * tokens - 1) / seq_length, before = ((epochs - 1) * tokens - 1) / seq_length,
                   per_epoch = (tokens - 1) / seq_length;
-    if (epochs > UINT32_MAX / n_documents || samples >= UINT32_MAX) {
-        fail_user(error,
-                  "data.compat=megatron: %" PRId64 " samples are %" PRId64 " passes over %" PRId64
-                  " documents; its order holds fewer than 2^32 samples and documents",
-                  n_samples, epochs, n_documents);
-        return NULL;
-    }
+    if (epochs > UINT32_MAX / n_documents || samples >= UINT32_MAX)
+        return fail_user(error,
+                         "data.compat=megatron: %" PRId64 " samples are %" PRId64 " passes over %" PRId64
+                         " documents; its order holds fewer than 2^32 samples and documents",
+                         n_samples, epochs, n_documents);
     MegatronGptIndex *index = g_new(MegatronGptIndex, 1);
     *index = (MegatronGptIndex){ .tokens = tokens,
                                  .n_documents = n_documents,

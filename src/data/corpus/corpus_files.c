@@ -59,10 +59,8 @@ static GPtrArray *list_names(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     GDir *dir = g_dir_open(path, 0, &reason);
-    if (!dir) {
-        fail_user(error, "%s", reason->message);
-        return NULL;
-    }
+    if (!dir)
+        return fail_user(error, "%s", reason->message);
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     for (const char *name; (name = g_dir_read_name(dir));)
         if (name[0] != '.')
@@ -124,10 +122,8 @@ GPtrArray *corpus_files_list(char *const *paths, int n_paths, RecordFormat forma
     for (int i = 0; i < n_paths; i++) {
         const char *path = strcmp(paths[i], "-") == 0 ? BYTE_STREAM_STDIN : paths[i];
         struct stat info;
-        if (stat(path, &info) != 0) {
-            fail_errno(error, "cannot read", path);
-            return NULL;
-        }
+        if (stat(path, &info) != 0)
+            return fail_errno(error, "cannot read", path);
         if (!S_ISDIR(info.st_mode))
             add_file(&list, path, &info, false);
         else if (!add_folder(&list, path, &info, NULL, error))

@@ -67,10 +67,9 @@ static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError 
     FairseqDict *dict = NULL;
     for (char **path = options->train; path && *path; path++)
         if (!g_file_test(*path, G_FILE_TEST_IS_REGULAR) && !g_file_test(*path, G_FILE_TEST_IS_DIR) &&
-            g_file_test(*path, G_FILE_TEST_EXISTS)) {
-            fail_user(error, "%s: a pipe cannot be read twice, for its words and for its lines; give --dict", *path);
-            return NULL;
-        }
+            g_file_test(*path, G_FILE_TEST_EXISTS))
+            return fail_user(error, "%s: a pipe cannot be read twice, for its words and for its lines; give --dict",
+                             *path);
     word_table_init(&words);
     if (corpus_each_line(options->train, (int)g_strv_length(options->train), options->interrupted, count_line, &words,
                          error)) {

@@ -1,5 +1,6 @@
 #include "data/prepare/overlap.h"
 
+#include "base/order.h"
 #include "data/prepare/repeats.h"
 
 #include <stdlib.h>
@@ -22,12 +23,6 @@ struct OverlapIndex {
     uint8_t *filter;
 };
 
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The different n-grams (uint64_t) of a sequence of words that `wanted` accepts; NULL accepts all. */
 static GArray *list_grams(const GArray *words, int64_t n, const uint8_t *filter)
 {
@@ -38,7 +33,7 @@ static GArray *list_grams(const GArray *words, int64_t n, const uint8_t *filter)
             g_array_append_val(grams, hash);
     }
     if (grams->len > 0)
-        qsort(grams->data, grams->len, sizeof(uint64_t), compare_hashes);
+        qsort(grams->data, grams->len, sizeof(uint64_t), order_u64);
     guint kept = 0;
     for (guint i = 0; i < grams->len; i++)
         if (i == 0 || g_array_index(grams, uint64_t, i) != g_array_index(grams, uint64_t, i - 1))

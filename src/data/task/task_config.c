@@ -326,10 +326,9 @@ static char *in_folder(const char *folder, const char *names)
 /* The file `name` of the folder, or the path itself if it is not a folder. */
 static char *find_task_file(const char *path, const char *name, const char *what, GError **error)
 {
-    if (strcmp(path, "-") == 0) {
-        fail_user(error, "%s=-: the examples are read several times, standard input once: write them to a file", what);
-        return NULL;
-    }
+    if (strcmp(path, "-") == 0)
+        return fail_user(error, "%s=-: the examples are read several times, standard input once: write them to a file",
+                         what);
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     if (name)
@@ -372,5 +371,5 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     if (valid->path || !*config->valid)
         return true;
     g_clear_pointer(&train->path, g_free);
-    return held_out ? fail_user(error, "task.valid: %s of what? task.data is not set", config->valid) : false;
+    return held_out && fail_user(error, "task.valid: %s of what? task.data is not set", config->valid);
 }

@@ -117,11 +117,11 @@ NdtypeDict *ndtype_dict_new(const Grammars *grammars, int64_t most_tokens, GErro
     if (n <= NDTYPE_IDS)
         return dict;
     ndtype_dict_free(dict);
-    fail_user(error,
-              "%" PRId64 " node types and positions are too many for AST-T5's 14 bits (%d): install fewer grammars, or "
-              "shorten --segment",
-              n, NDTYPE_IDS);
-    return NULL;
+    return fail_user(error,
+                     "%" PRId64
+                     " node types and positions are too many for AST-T5's 14 bits (%d): install fewer grammars, or "
+                     "shorten --segment",
+                     n, NDTYPE_IDS);
 }
 
 void ndtype_dict_free(NdtypeDict *dict)

@@ -21,15 +21,14 @@
 #define CUBLASLT  "libcublasLt.so."
 #define LIBRARIES "/usr/local/cuda/lib64"
 
-static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool refuse(char *why, const char *format, ...)
+/* Writes the reason, and returns NULL. */
+__attribute__((format(printf, 2, 3))) static void *refuse(char *why, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(why, CUDA_WHY, format, arguments);
     va_end(arguments);
-    return false;
+    return NULL;
 }
 
 /* The end of a text that is too long for `why`: of a path the name, of a message the reason. */
@@ -149,17 +148,16 @@ static bool is_of_this_build(const CudaBackend *backend)
 }
 
 /* text: dlerror's. cuBLASLt is missing more often than all else. */
-static void refuse_file(const char *text, char *why)
+static void *refuse_file(const char *text, char *why)
 {
     const char *version = text ? strstr(text, CUBLASLT) : NULL;
     const int major = version ? atoi(version + strlen(CUBLASLT)) : 0;
     if (major == 0)
-        refuse(why, FILE_NAME " cannot be opened: %s", text ? end_of(text) : "no reason is given");
-    else
-        refuse(why,
-               FILE_NAME " is of CUDA %d and needs its cuBLASLt: " CUBLASLT "%d is not in " LIBRARIES ", beside loam, "
-                         "or in a folder that LD_LIBRARY_PATH names",
-               major, major);
+        return refuse(why, FILE_NAME " cannot be opened: %s", text ? end_of(text) : "no reason is given");
+    return refuse(why,
+                  FILE_NAME " is of CUDA %d and needs its cuBLASLt: " CUBLASLT "%d is not in " LIBRARIES
+                            ", beside loam, or in a folder that LD_LIBRARY_PATH names",
+                  major, major);
 }
 
 /* False if the table of sections, which ends a file that a linker wrote, is not whole: a copy was cut short. dlopen
@@ -187,27 +185,19 @@ static const CudaBackend *load_backend(char *why)
     char path[PATH_MAX + 64];
     const CudaBackend *(*entry)(void) = NULL;
     const char *named = getenv("LOAM_CUDA_BACKEND");
-    if (named && strlen(named) >= PATH_MAX) {
-        refuse(why, "LOAM_CUDA_BACKEND has %zu bytes, and a path less than %d", strlen(named), PATH_MAX);
-        return NULL;
-    }
-    if (!find_backend(path, sizeof path)) {
-        refuse(why, "there is no " FILE_NAME " beside the program: it is built where CUDA's nvcc is");
-        return NULL;
-    }
+    if (named && strlen(named) >= PATH_MAX)
+        return refuse(why, "LOAM_CUDA_BACKEND has %zu bytes, and a path less than %d", strlen(named), PATH_MAX);
+    if (!find_backend(path, sizeof path))
+        return refuse(why, "there is no " FILE_NAME " beside the program: it is built where CUDA's nvcc is");
     if (!is_whole_library(path, why))
         return NULL;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (file == NULL) {
-        refuse_file(dlerror(), why);
-        return NULL;
-    }
+    if (file == NULL)
+        return refuse_file(dlerror(), why);
     *(void **)&entry = dlsym(file, CUDA_BACKEND_ENTRY);
     const CudaBackend *backend = entry ? entry() : NULL;
-    if (backend == NULL || !is_of_this_build(backend)) {
-        refuse(why, "%s is of another build of loam", end_of(path));
-        return NULL;
-    }
+    if (backend == NULL || !is_of_this_build(backend))
+        return refuse(why, "%s is of another build of loam", end_of(path));
     return backend;
 }
 
@@ -279,10 +269,8 @@ Device *device_open_cuda(int index, Precision precision, char *why)
     precision.fp8_bytes = precision.large_chunks = true;
     if (!cuda_gpus(&n, why))
         return NULL;
-    if (index >= n) {
-        refuse(why, "there is no GPU %d: the driver finds %d", index, n);
-        return NULL;
-    }
+    if (index >= n)
+        return refuse(why, "there is no GPU %d: the driver finds %d", index, n);
     const CudaBackend *backend = backend_of(why);
     void *impl = backend && cuda_describe(index, &gpu, why) ? backend->open(index, why) : NULL;
     if (impl == NULL)

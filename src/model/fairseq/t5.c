@@ -41,8 +41,7 @@ static const FileTensor *find_matrix(const TensorFile *file, const char *name, G
     const FileTensor *tensor = tensor_file_find(file, name);
     if (tensor && tensor->rank == 2 && tensor->shape[0] > 0 && tensor->shape[1] > 0)
         return tensor;
-    fail_user(error, "it has no matrix %s: it is no checkpoint of a transformer_t5 of fairseq", name);
-    return NULL;
+    return fail_user(error, "it has no matrix %s: it is no checkpoint of a transformer_t5 of fairseq", name);
 }
 
 bool fairseq_t5_is(const TensorFile *file)

@@ -134,9 +134,8 @@ static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
     return pair_rows(cx, indices_upload(cx->dev, cx->scratch, rows_of, n, n, "label.rows"), labels, weights, n);
 }
 
-static HeadW pairs_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+static HeadW pairs_weights(G_GNUC_UNUSED const ModelConfig *config, const ModelW *w, const ModelW *g)
 {
-    (void)config;
     return (HeadW){ .w = w->sentence.w,
                     .dw = g->sentence.w,
                     .b = w->sentence.b,

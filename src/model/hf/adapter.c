@@ -153,20 +153,18 @@ static LabelKind adapter_kind(const json_t *root)
 static char *find_base(const json_t *root, const char *folder, GError **error)
 {
     const char *base = json_string_value(json_object_get(root, "base_model_name_or_path"));
-    if (base == NULL || *base == '\0') {
-        fail_user(error, "base_model_name_or_path is missing: write the folder of the model that was adapted");
-        return NULL;
-    }
+    if (base == NULL || *base == '\0')
+        return fail_user(error, "base_model_name_or_path is missing: write the folder of the model that was adapted");
     if (io_exists(base, "config.json"))
         return g_strdup(base);
     g_autofree char *beside = g_build_filename(folder, base, NULL), *hint = hub_hint(base);
     if (!g_path_is_absolute(base) && io_exists(beside, "config.json"))
         return g_steal_pointer(&beside);
-    fail_user(error,
-              "base_model_name_or_path is \"%s\", and there is no such folder with a config.json: write the folder of "
-              "the model that was adapted%s",
-              base, hint);
-    return NULL;
+    return fail_user(
+        error,
+        "base_model_name_or_path is \"%s\", and there is no such folder with a config.json: write the folder of "
+        "the model that was adapted%s",
+        base, hint);
 }
 
 bool hf_adapter_present(const char *folder)
@@ -202,8 +200,7 @@ static TensorFile *open_tensors(const char *folder, GError **error)
         return safetensors_open(safe, error);
     if (g_file_test(torch, G_FILE_TEST_EXISTS))
         return torch_open(torch, error);
-    fail_user(error, "%s holds neither adapter_model.safetensors nor adapter_model.bin", folder);
-    return NULL;
+    return fail_user(error, "%s holds neither adapter_model.safetensors nor adapter_model.bin", folder);
 }
 
 bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
@@ -223,7 +220,7 @@ bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
     if (adapter->file)
         warn_of_unknown(root);
     good = good && (adapter->file == NULL || check_saved(root, adapter->file, error));
-    return good ? adapter->file != NULL : fail_context(error, "%s", path);
+    return (good || fail_context(error, "%s", path)) && adapter->file != NULL;
 }
 
 void hf_adapter_close(HfAdapter *adapter)

@@ -80,11 +80,9 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
         !hf_keys_read(root, arch->more_keys, config, error) || !arch->read(root, config, error) ||
         !hf_classifier_read(root, arch, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
-    if (!arch->own_head_dim && config->width % config->heads != 0) {
-        fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
-                  config->width, config->heads);
-        return NULL;
-    }
+    if (!arch->own_head_dim && config->width % config->heads != 0)
+        return fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
+                         config->width, config->heads);
     hf_fit(arch, config);
     return check_hf_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
 }
@@ -92,10 +90,8 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
 const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "config.json", NULL);
-    if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
-        hub_fail_absent(folder, "folder", error);
-        return NULL;
-    }
+    if (!g_file_test(folder, G_FILE_TEST_EXISTS))
+        return hub_fail_absent(folder, "folder", error);
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         if (!io_refused(path, error))
             fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
@@ -189,9 +185,8 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
     if (rows->len > 0) {
         const OptionRow *row = rows->pdata[0];
         g_autofree char *remedy = hf_remedy(config);
-        fail_user(error, "%s of Hugging Face (model.architecture=%s) has no such %s%s", arch->names.model,
-                  arch->model_type, row->name, remedy);
-        return NULL;
+        return fail_user(error, "%s of Hugging Face (model.architecture=%s) has no such %s%s", arch->names.model,
+                         arch->model_type, row->name, remedy);
     }
     return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;
 }

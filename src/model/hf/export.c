@@ -23,9 +23,8 @@ typedef struct Source {
 } Source;
 
 /* Writes the whole tensor: its parts may be transposed. */
-static void fetch_for_export(const void *context, int64_t first, int64_t n, void *out)
+static void fetch_for_export(const void *context, G_GNUC_UNUSED int64_t first, int64_t n, void *out)
 {
-    (void)first;
     (void)n;
     const Source *source = context;
     for (int i = 0; i < source->n; i++) {

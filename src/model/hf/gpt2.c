@@ -46,9 +46,8 @@ static const HfAlias aliases[] = {
     { 0 },
 };
 
-static void shape_gpt2(ModelConfig *config, const ModelConfig *was)
+static void shape_gpt2(ModelConfig *config, G_GNUC_UNUSED const ModelConfig *was)
 {
-    (void)was;
     config->norm = NORM_LAYER;
     config->gated = false;
     config->norm_bias = config->bias = config->scale_scores = true;

@@ -66,10 +66,8 @@ static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *f
             continue;
         g_autofree char *name = modern_name(tensor->name + strlen(holder));
         bool prefixed = bare && !tensor_name_is_head(names, name);
-        if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor)) {
-            fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
-            return NULL;
-        }
+        if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor))
+            return fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
     }
     return g_steal_pointer(&tensors);
 }

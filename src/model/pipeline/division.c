@@ -228,11 +228,11 @@ int *pipeline_cuts(const ModelConfig *config, const char *cuts, int n_stages, co
                     *decoder = config->n_enc > 0 && config->n_dec > 0
                                    ? g_strdup_printf(" (the decoder begins at block %" PRId64 ")", config->n_enc + 1)
                                    : g_strdup("");
-    fail_user(error,
-              "parallel.cuts is \"%s\", and for %d stages it names the first block%s of the second%s one, %d number%s "
-              "from 2 to "
-              "%d%s, in rising order: %s; equal work would be %s",
-              cuts, n_stages, n_stages > 2 ? "s" : "", n_stages > 2 ? " and each later" : "", n_stages - 1,
-              n_stages > 2 ? "s" : "", n, decoder, why, proposed);
-    return NULL;
+    return fail_user(
+        error,
+        "parallel.cuts is \"%s\", and for %d stages it names the first block%s of the second%s one, %d number%s "
+        "from 2 to "
+        "%d%s, in rising order: %s; equal work would be %s",
+        cuts, n_stages, n_stages > 2 ? "s" : "", n_stages > 2 ? " and each later" : "", n_stages - 1,
+        n_stages > 2 ? "s" : "", n, decoder, why, proposed);
 }

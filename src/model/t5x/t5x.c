@@ -90,9 +90,9 @@ static bool read_t5x_config(const TensorFile *file, ModelConfig *config, GError 
     config->activation = config->gated ? ACT_GELU_TANH : ACT_RELU;
     /* T5 1.1 was pre-trained without dropout, T5 1.0 with 0.1; the file does not say. */
     config->dropout = config->gated ? 0 : 0.1;
-    return config->width > 0 && config->ffn > 0 && config->head_dim > 0 && config->n_enc > 0 && config->n_dec > 0
-               ? model_config_check(config, error)
-               : fail_user(error, "its arrays make no encoder and decoder of T5");
+    if (!(config->width > 0 && config->ffn > 0 && config->head_dim > 0 && config->n_enc > 0 && config->n_dec > 0))
+        return fail_user(error, "its arrays make no encoder and decoder of T5");
+    return model_config_check(config, error);
 }
 
 /* Fails if arrays of the model are stored outside the file, in folders beside it. */

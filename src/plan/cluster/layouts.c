@@ -190,9 +190,8 @@ static int parts_of(const Layout *layout)
            MAX(layout->zero - ZERO_STATES, 0) + (layout->recompute != RECOMPUTE_NONE);
 }
 
-static gint simpler(gconstpointer a, gconstpointer b, gpointer unused)
+static gint simpler(gconstpointer a, gconstpointer b, G_GNUC_UNUSED gpointer unused)
 {
-    (void)unused;
     const Layout *x = a, *y = b;
     const int more = parts_of(x) - parts_of(y);
     return more != 0 ? more : faster(a, b);

@@ -34,10 +34,8 @@ static json_t *read_json(const char *folder, GError **error)
         return NULL;
     json_error_t problem;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &problem);
-    if (root == NULL) {
-        fail_user(error, "%s:%d: damaged: %s", path, problem.line, problem.text);
-        return NULL;
-    }
+    if (root == NULL)
+        return fail_user(error, "%s:%d: damaged: %s", path, problem.line, problem.text);
     json_int_t format = json_integer_value(json_object_get(root, "format"));
     bool sealed = checkpoint_unseal(root);
     if (sealed && format == CHECKPOINT_FORMAT && json_is_object(json_object_get(root, "files")))

@@ -157,20 +157,16 @@ float *config_class_weights(const Config *config, GError **error)
     bool classes = labels_have_names((LabelKind)config->model.classifier);
     if (*text == '\0' || (classes && config_balances_classes(config)))
         return NULL;
-    if (!classes || (int64_t)g_strv_length(parts) != n) {
-        fail_user(error,
-                  "train.class_weights: \"%s\": want one number for each class of model.labels (%s), or balanced", text,
-                  classes ? config->model.labels : "this model has none");
-        return NULL;
-    }
+    if (!classes || (int64_t)g_strv_length(parts) != n)
+        return fail_user(
+            error, "train.class_weights: \"%s\": want one number for each class of model.labels (%s), or balanced",
+            text, classes ? config->model.labels : "this model has none");
     g_autofree float *weights = g_new(float, (gsize)n);
     for (int64_t i = 0; i < n; i++) {
         char *end;
         weights[i] = (float)g_ascii_strtod(parts[i], &end);
-        if (end == parts[i] || end[strspn(end, " ")] || !(weights[i] >= 0 && weights[i] <= 1e6f)) {
-            fail_user(error, "train.class_weights: \"%s\" is not a number from 0 to 1e6", parts[i]);
-            return NULL;
-        }
+        if (end == parts[i] || end[strspn(end, " ")] || !(weights[i] >= 0 && weights[i] <= 1e6f))
+            return fail_user(error, "train.class_weights: \"%s\" is not a number from 0 to 1e6", parts[i]);
     }
     return g_steal_pointer(&weights);
 }

@@ -187,18 +187,14 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 Tokenizer *config_open_tokenizer(const Config *config, GError **error)
 {
     g_autoptr(Tokenizer) tok = tokenizer_open(config->tokenizer.path, error);
-    if (!tok) {
-        fail_context(error, "tokenizer.path");
-        return NULL;
-    }
+    if (!tok)
+        return fail_context(error, "tokenizer.path");
     if (config->model.vocab > 0)
         tokenizer_fit(tok, config->model.vocab);
     if (needs_sentinels(config, tok))
         tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
-    if (*config->tokenizer.blanks && !tokenizer_set_blanks(tok, config->tokenizer.blanks, error)) {
-        fail_context(error, "tokenizer.blanks");
-        return NULL;
-    }
+    if (*config->tokenizer.blanks && !tokenizer_set_blanks(tok, config->tokenizer.blanks, error))
+        return fail_context(error, "tokenizer.blanks");
     return g_steal_pointer(&tok);
 }
 

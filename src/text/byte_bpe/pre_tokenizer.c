@@ -245,10 +245,8 @@ static char *spell_classes(const char *pattern)
 
 PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_only, GError **error)
 {
-    if (patterns->len > PRE_TOKENIZER_PATTERNS) {
-        fail_user(error, "%u patterns split the text, more than %d", patterns->len, PRE_TOKENIZER_PATTERNS);
-        return NULL;
-    }
+    if (patterns->len > PRE_TOKENIZER_PATTERNS)
+        return fail_user(error, "%u patterns split the text, more than %d", patterns->len, PRE_TOKENIZER_PATTERNS);
     fill_classes();
     PreTokenizer *pre = g_new0(PreTokenizer, 1);
     pre->matches_only = matches_only;

@@ -74,10 +74,8 @@ static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
     for (char *rest = text, *line; (line = strsep(&rest, "\n")); number++) {
         g_strchomp(line);
         *n_ranks += *line != 0;
-        if (*line && !read_rank(line, names, error)) {
-            fail_context(error, "line %d", number);
-            return NULL;
-        }
+        if (*line && !read_rank(line, names, error))
+            return fail_context(error, "line %d", number);
     }
     return g_steal_pointer(&names);
 }
@@ -173,9 +171,9 @@ static ByteBpe *open_pattern(const GPtrArray *names, const GArray *added, const 
     return model;
 }
 
-void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+void *byte_bpe_open_ranks(const char *path, const char *data, G_GNUC_UNUSED size_t bytes, TokenizerFacts *facts,
+                          GError **error)
 {
-    (void)bytes;
     guint n_ranks = 0;
     g_autoptr(GPtrArray) names = read_ranks(data, &n_ranks, error);
     g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
@@ -192,10 +190,8 @@ void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, Toke
             "after the last rank; loam tokenizer export --pattern NAME writes a tokenizer.json with another",
             path, n_ranks);
     add_published(names, known ? known : &other, added);
-    if (facts->layout && strcmp(facts->layout, "ast-t5") != 0) {
-        fail_user(error, "there is no layout %s: ast-t5", facts->layout);
-        return NULL;
-    }
+    if (facts->layout && strcmp(facts->layout, "ast-t5") != 0)
+        return fail_user(error, "there is no layout %s: ast-t5", facts->layout);
     if (facts->layout)
         lay_out_added(&names, &added);
     ByteBpe *model = open_pattern(names, added, pattern, error);

@@ -15,10 +15,8 @@ static GPtrArray *parse_merges(char *text, GError **error)
         if (*line == 0 || (number == 1 && g_str_has_prefix(line, "#version")))
             continue;
         char *space = strchr(line, ' ');
-        if (space == NULL || space == line || space[1] == 0 || strchr(space + 1, ' ')) {
-            fail_user(error, "line %d is not two pieces with a space between", number);
-            return NULL;
-        }
+        if (space == NULL || space == line || space[1] == 0 || strchr(space + 1, ' '))
+            return fail_user(error, "line %d is not two pieces with a space between", number);
         *space = 0;
         g_ptr_array_add(pairs, line);
         g_ptr_array_add(pairs, space + 1);
@@ -50,10 +48,8 @@ static ByteBpe *open_names(const GPtrArray *names, const char *merges_path, GErr
         return NULL;
     bool valid = g_utf8_validate(text, -1, NULL) || fail_user(error, "not UTF-8");
     g_autoptr(GPtrArray) pairs = valid ? parse_merges(text, error) : NULL;
-    if (pairs == NULL) {
-        fail_context(error, "%s", merges_path);
-        return NULL;
-    }
+    if (pairs == NULL)
+        return fail_context(error, "%s", merges_path);
     g_autoptr(GArray) added = find_specials(names, pairs);
     ByteBpe *model = byte_bpe_new(names, added);
     model->pre_tokenizer = pre_tokenizer_open_gpt2();

@@ -46,10 +46,8 @@ CharBpe *char_bpe_open(const TokenizerJson *json, const Trie *trie, GError **err
     memset(no_bytes, 0xff, sizeof no_bytes);
     if (!check_char_bpe(json, error))
         return NULL;
-    if (n >= MERGES_MAX) {
-        fail_user(error, "%zu merges are too many: at most %d", n, MERGES_MAX - 1);
-        return NULL;
-    }
+    if (n >= MERGES_MAX)
+        return fail_user(error, "%zu merges are too many: at most %d", n, MERGES_MAX - 1);
     CharBpe *bpe = g_new0(CharBpe, 1);
     bpe->merges = merges_open(no_bytes, n);
     bpe->fuses = json_is_true(json_object_get(json->model, "fuse_unk"));

@@ -41,9 +41,8 @@ static bool next_sentence(void *context, const char **line, size_t *bytes, GErro
     return true;
 }
 
-static bool next_sampled(void *context, const char **line, size_t *bytes, GError **error)
+static bool next_sampled(void *context, const char **line, size_t *bytes, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Lines *lines = context;
     if (lines->at == lines->sample->len)
         return false;

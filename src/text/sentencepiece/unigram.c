@@ -260,9 +260,8 @@ static const char *decoded_text(const Unigram *unigram, int32_t id)
 }
 
 static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
-                           GError **error)
+                           G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const Unigram *unigram = model;
     g_autoptr(GString) out = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {

@@ -73,10 +73,8 @@ static GPtrArray *list_names(const char *folder, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     GDir *dir = g_dir_open(folder, 0, &reason);
-    if (!dir) {
-        fail_user(error, "%s", reason->message);
-        return NULL;
-    }
+    if (!dir)
+        return fail_user(error, "%s", reason->message);
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     for (const char *name; (name = g_dir_read_name(dir));)
         if (g_str_has_suffix(name, ".so") && name[0] != '.')

@@ -116,9 +116,8 @@ static int64_t piece_length(const VocabBuilder *builder, const char *name)
     return g_utf8_strlen(name + (g_str_has_prefix(name, builder->prefix) ? strlen(builder->prefix) : 0), -1);
 }
 
-static int32_t merge_pair(void *context, int32_t left, int32_t right, int64_t count)
+static int32_t merge_pair(void *context, int32_t left, int32_t right, G_GNUC_UNUSED int64_t count)
 {
-    (void)count;
     VocabBuilder *builder = context;
     const TokenizerTraining *training = builder->training;
     if ((int)builder->names->len >= training->vocab_size)

@@ -155,10 +155,8 @@ static bool read_tokenizer_config(const char *vocab_path, BertTextOptions *text,
 static void *open_vocabulary(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     const char *end = data + bytes;
-    if (!g_utf8_validate_len(data, bytes, NULL)) {
-        fail_user(error, "not a WordPiece vocabulary: it is not valid UTF-8");
-        return NULL;
-    }
+    if (!g_utf8_validate_len(data, bytes, NULL))
+        return fail_user(error, "not a WordPiece vocabulary: it is not valid UTF-8");
     GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
     for (const char *line = data + text_mark_bytes(data, bytes), *stop; line < end; line = stop + 1) {
         stop = memchr(line, '\n', (size_t)(end - line));
@@ -249,9 +247,8 @@ static bool starts_inside(const WordPiece *wordpiece, const char *text)
 }
 
 static bool encode_wordpiece(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids,
-                             GError **error)
+                             G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const WordPiece *wordpiece = model;
     Encoding encoding = { wordpiece, ids, edges.after_blank && starts_inside(wordpiece, text) };
     bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_bert_word, &encoding);
@@ -299,9 +296,8 @@ static bool ends_of_wordpiece(const void *opaque, const char *text, size_t bytes
 
 /* Decodes. Words are separated by spaces, except before . ? ! and comma. */
 static bool decode_wordpiece(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
-                             GError **error)
+                             G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const WordPiece *wordpiece = model;
     const char *prefix = wordpiece->options.prefix;
     for (int64_t i = 0; i < n; i++) {
@@ -342,10 +338,9 @@ static void *open_wordpiece_json(const TokenizerJson *json, TokenizerFacts *fact
         options.max_chars = (int)CLAMP(json_integer_value(max_chars), 0, G_MAXINT);
     if (!read_normalizer(json->normalizer, &options.text, error))
         return NULL;
-    if (g_strcmp0(splitter, "BertPreTokenizer") != 0) {
-        fail_user(error, "WordPiece with the pre-tokenizer %s, want BertPreTokenizer", splitter ? splitter : "null");
-        return NULL;
-    }
+    if (g_strcmp0(splitter, "BertPreTokenizer") != 0)
+        return fail_user(error, "WordPiece with the pre-tokenizer %s, want BertPreTokenizer",
+                         splitter ? splitter : "null");
     GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < json->pieces->len; i++)
         g_ptr_array_add(pieces, g_strdup(json->pieces->pdata[i] ? json->pieces->pdata[i] : ""));

@@ -100,9 +100,8 @@ typedef struct Console {
     int format; /* log.format */
 } Console;
 
-static void *console_open(const Trainer *t, GError **error)
+static void *console_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const Console console = { trainer_had_ended(t) ? LOG_LOAM : t->config.log.format };
     return comm_rank(t->mesh.world) > 0 ? NULL : g_memdup2(&console, sizeof console);
 }

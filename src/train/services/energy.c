@@ -47,9 +47,8 @@ static void open_emissions(EnergyLog *log, const char *dir, const EmissionsInfo 
 }
 
 /* If emissions.csv cannot be continued, a warning says so. */
-static void *energy_service_open(const Trainer *t, GError **error)
+static void *energy_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const Config *config = &t->config;
     const LogConfig *options = &config->log;
     const Device *dev = t->dev;
@@ -93,9 +92,8 @@ static void write_row(EnergyLog *log, const EnergyUse *use)
 }
 
 /* At a log line: adds up the energy of all ranks, and writes the row, at most every ten seconds. */
-static Verdict energy_service_after_step(void *own, const Trainer *t, GError **error)
+static Verdict energy_service_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     EnergyLog *log = own;
     if ((!(t->due & DUE_LOG) && !t->step.last) || (log->alone && clock_seconds() - log->written < PERIOD_S))
         return VERDICT_GO_ON;

@@ -62,9 +62,8 @@ static void *evaluation_open(const Trainer *t, GError **error)
     return evaluation;
 }
 
-static unsigned evaluation_due(void *own, const Trainer *t, const EveryCounts *counts)
+static unsigned evaluation_due(void *own, G_GNUC_UNUSED const Trainer *t, const EveryCounts *counts)
 {
-    (void)t;
     return every_due(&((Evaluation *)own)->every, counts) ? DUE_EVAL : 0;
 }
 
@@ -231,9 +230,8 @@ static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error
     return trainer_out_of_patience(t) ? VERDICT_END : best ? VERDICT_SAVE : VERDICT_GO_ON;
 }
 
-static void evaluation_keep(void *own, const Trainer *t, int64_t *steps, int *n)
+static void evaluation_keep(G_GNUC_UNUSED void *own, const Trainer *t, int64_t *steps, int *n)
 {
-    (void)own;
     steps[(*n)++] = t->state.best_step;
 }
 

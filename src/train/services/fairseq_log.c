@@ -90,9 +90,8 @@ char *fairseq_valid_line(const ValidRecord *record)
 /* ---- the file ---- */
 
 /* The num_updates of a line of the log; -1 if the line has none. */
-static int64_t read_updates(const char *line, size_t bytes, void *unused)
+static int64_t read_updates(const char *line, size_t bytes, G_GNUC_UNUSED void *unused)
 {
-    (void)unused;
     json_t *object = json_loadb(line, bytes, 0, NULL);
     const char *text = json_string_value(json_object_get(object, "num_updates"));
     double updates = text ? g_ascii_strtod(text, NULL) : -1;
@@ -190,9 +189,8 @@ void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
 /* ---- the service ---- */
 
 /* If the file cannot be continued, a warning says so. */
-static void *fairseq_service_open(const Trainer *t, GError **error)
+static void *fairseq_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     g_autoptr(GError) problem = NULL;
     FairseqLog *log = NULL;
     const bool printed = t->config.log.format == LOG_FAIRSEQ, filed = t->config.train.fairseq_log;
@@ -205,9 +203,8 @@ static void *fairseq_service_open(const Trainer *t, GError **error)
     return printed && log == NULL ? fairseq_log_open(NULL, t->state.updates, true, NULL) : log;
 }
 
-static Verdict fairseq_service_after_step(void *own, const Trainer *t, GError **error)
+static Verdict fairseq_service_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     if (t->step.updated)
         fairseq_log_step(own, t->step.tokens);
     return VERDICT_GO_ON;

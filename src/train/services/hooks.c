@@ -466,9 +466,8 @@ static void hooks_free(Hooks *hooks)
 
 /* ---- the service ---- */
 
-static void *hooks_service_open(const Trainer *t, GError **error)
+static void *hooks_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const HooksConfig *config = &t->config.hooks;
     const bool any = *config->on_save || *config->on_best || *config->on_stop || *config->on_alert;
     return any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
@@ -481,9 +480,8 @@ static void note_failed(Hooks *hooks, const Trainer *t)
         services_event(t, problem);
 }
 
-static Verdict hooks_service_after_step(void *own, const Trainer *t, GError **error)
+static Verdict hooks_service_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     note_failed(own, t);
     return VERDICT_GO_ON;
 }
@@ -506,9 +504,8 @@ static void hooks_service_told(void *own, const LogRecord *record)
 }
 
 /* Checkpoints that a running or queued command needs. */
-static void hooks_service_keep(void *own, const Trainer *t, int64_t *steps, int *n)
+static void hooks_service_keep(void *own, G_GNUC_UNUSED const Trainer *t, int64_t *steps, int *n)
 {
-    (void)t;
     Hooks *hooks = own;
     g_mutex_lock(&hooks->mutex);
     steps[(*n)++] = hooks->running;

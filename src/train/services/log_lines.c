@@ -23,9 +23,8 @@ static void begin_window(Log *log, const Trainer *t)
     log->window = (Window){ .started = clock_seconds(), .paused_s = t->clock.paused_s, .first = t->state.steps };
 }
 
-static void *log_lines_open(const Trainer *t, GError **error)
+static void *log_lines_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Log *log = g_new0(Log, 1);
     log->every = trainer_every(t, t->config.train.log_every);
     log->sample_flops = trainer_sample_flops(t);
@@ -33,15 +32,13 @@ static void *log_lines_open(const Trainer *t, GError **error)
     return log;
 }
 
-static unsigned log_lines_due(void *own, const Trainer *t, const EveryCounts *counts)
+static unsigned log_lines_due(void *own, G_GNUC_UNUSED const Trainer *t, const EveryCounts *counts)
 {
-    (void)t;
     return every_due(&((Log *)own)->every, counts) ? DUE_LOG : 0;
 }
 
-static Verdict log_lines_at_start(void *own, const Trainer *t, GError **error)
+static Verdict log_lines_at_start(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     begin_window(own, t);
     return VERDICT_GO_ON;
 }
@@ -125,9 +122,8 @@ static void write_log_lines(const Log *log, const Trainer *t)
 
 /* After the last step the window does not begin again unless the line was due, so that a run that is later continued
  * with a larger train.length logs the same means as an uninterrupted one. */
-static Verdict log_lines_after_step(void *own, const Trainer *t, GError **error)
+static Verdict log_lines_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Log *log = own;
     const bool is_due = t->due & DUE_LOG;
     add_to_window(&log->window, t);

@@ -249,9 +249,8 @@ static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error
 /* ---- metrics ---- */
 
 /* The step of a line "TIME VALUE STEP"; -1 if the line has another form. */
-static int64_t mlflow_step(const char *line, size_t bytes, void *unused)
+static int64_t mlflow_step(const char *line, size_t bytes, G_GNUC_UNUSED void *unused)
 {
-    (void)unused;
     char *end;
     g_autofree char *text = g_strndup(line, bytes - 1); /* without its end */
     g_auto(GStrv) fields = g_strsplit(text, " ", 4);
@@ -415,9 +414,8 @@ static void write_options(Mlflow *mlflow, const Config *config)
 }
 
 /* A store that cannot be written does not keep the run from training. */
-static void *mlflow_service_open(const Trainer *t, GError **error)
+static void *mlflow_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     g_autoptr(GError) problem = NULL;
     const LogConfig *config = &t->config.log;
     if (comm_rank(t->mesh.world) > 0 || !*config->mlflow || trainer_had_ended(t))
@@ -449,9 +447,8 @@ static void mlflow_service_told(void *own, const LogRecord *record)
     fields_clear(&fields);
 }
 
-static void mlflow_service_close(void *own, const Trainer *t, const GError *problem)
+static void mlflow_service_close(void *own, G_GNUC_UNUSED const Trainer *t, const GError *problem)
 {
-    (void)t;
     mlflow_close(own, problem == NULL                                            ? MLFLOW_FINISHED
                       : g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED) ? MLFLOW_KILLED
                                                                                  : MLFLOW_FAILED);

@@ -61,9 +61,8 @@ void norms_clear(Norms *norms)
     norms->n_layers = 0;
 }
 
-static void *norms_service_open(const Trainer *t, GError **error)
+static void *norms_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     return t->config.log.norms != NORMS_NONE ? g_new0(Norms, 1) : NULL;
 }
 

@@ -4,9 +4,8 @@
 
 #define SHARE 0.003 /* of a run's time */
 
-static void *peak_open(const Trainer *t, GError **error)
+static void *peak_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     GemmPeak *peak = g_new0(GemmPeak, 1);
     gemm_peak_open(peak, t->dev);
     return peak;

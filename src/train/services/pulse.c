@@ -138,9 +138,8 @@ static void end_beats(Pulse *pulse, int status)
     g_free(pulse);
 }
 
-static void pulse_service_close(void *own, const Trainer *t, const GError *problem)
+static void pulse_service_close(G_GNUC_UNUSED void *own, const Trainer *t, const GError *problem)
 {
-    (void)own;
     Pulse *pulse = t->pulse;
     if (pulse == NULL)
         return;

@@ -220,9 +220,11 @@ bool log_cut(const char *path, int64_t last, LogStepFn step_of, void *context, i
     bool cut = metric_lines_open(&file, path, error);
     if (file) {
         keep_lines(&kept, file, last, step_of, context, NULL, NULL);
-        cut = ferror(file) ? fail_machine(error, "reading %s failed", path)
-              : kept.later ? rewrite_lines(path, file, last, step_of, context, error)
-                           : truncate(path, kept.prefix) == 0 || fail_errno(error, "cutting back", path);
+        if (ferror(file))
+            cut = fail_machine(error, "reading %s failed", path);
+        else
+            cut = kept.later ? rewrite_lines(path, file, last, step_of, context, error)
+                             : truncate(path, kept.prefix) == 0 || fail_errno(error, "cutting back", path);
         fclose(file);
     }
     *damaged = kept.damaged;

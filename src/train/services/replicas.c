@@ -74,9 +74,8 @@ static bool compare_replicas(const Trainer *t, GError **error)
            compare_hashes(t, mesh->copies, copied, n, rank - rank % copies, 1, error) && compare_tied(t, error);
 }
 
-static Verdict replicas_after_step(void *own, const Trainer *t, GError **error)
+static Verdict replicas_after_step(G_GNUC_UNUSED void *own, const Trainer *t, GError **error)
 {
-    (void)own;
     const int64_t every = t->config.parallel.check_every;
     const bool checks = comm_size(t->mesh.world) > 1 && every > 0 && t->state.steps % every == 0;
     return !checks || compare_replicas(t, error) ? VERDICT_GO_ON : VERDICT_ABORT;

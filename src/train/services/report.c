@@ -14,9 +14,8 @@ typedef struct Report {
     double after; /* clock_seconds() from which on the next report may be written */
 } Report;
 
-static void *report_service_open(const Trainer *t, GError **error)
+static void *report_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     return comm_rank(t->mesh.world) == 0 && t->config.train.report && !trainer_had_ended(t) ? g_new0(Report, 1) : NULL;
 }
 
@@ -48,9 +47,8 @@ static void report_service_before_step(void *own, const Trainer *t)
 }
 
 /* The last report says how the run ended. It goes into no folder that took the place of the run's. */
-static void report_service_close(void *own, const Trainer *t, const GError *problem)
+static void report_service_close(void *own, const Trainer *t, G_GNUC_UNUSED const GError *problem)
 {
-    (void)problem;
     if (run_check_here(t->config.run.dir, &t->hold->folder, &t->hold->lock, NULL))
         write_report(own, t);
     g_free(own);

@@ -35,9 +35,8 @@ typedef struct Saving {
     TrainState saved; /* state in the newest valid checkpoint; steps -1 means that there is no checkpoint */
 } Saving;
 
-static void *saving_open(const Trainer *t, GError **error)
+static void *saving_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Saving *saving = g_new0(Saving, 1);
     const TrainConfig *train = &t->config.train;
     saving->saved = t->start.resumed ? t->state : (TrainState){ .steps = -1, .best_step = -1 };
@@ -47,9 +46,8 @@ static void *saving_open(const Trainer *t, GError **error)
     return saving;
 }
 
-static unsigned saving_due(void *own, const Trainer *t, const EveryCounts *counts)
+static unsigned saving_due(void *own, G_GNUC_UNUSED const Trainer *t, const EveryCounts *counts)
 {
-    (void)t;
     const Saving *saving = own;
     return every_due(phases_at(&saving->every, counts), counts) || every_due(&saving->within, counts) ? DUE_SAVE : 0;
 }
@@ -211,9 +209,8 @@ int64_t saving_saved(const Trainer *t)
 
 /* Ends a save that a thread has written, and never waits. A failed one is left to wait_for_save, which all ranks call
  * at the same step. */
-static Verdict saving_after_step(void *own, const Trainer *t, GError **error)
+static Verdict saving_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Saving *saving = own;
     if (saving->save && g_atomic_int_get(&saving->save->done) && saving->save->written)
         wait_for_save(saving, t);
@@ -248,9 +245,8 @@ bool saving_save(const Trainer *t, bool last, GError **error)
     return beside || end_save(saving, t, save, last, error);
 }
 
-static void saving_close(void *own, const Trainer *t, const GError *problem)
+static void saving_close(void *own, const Trainer *t, G_GNUC_UNUSED const GError *problem)
 {
-    (void)problem;
     wait_for_save(own, t);
     g_free(own);
 }

@@ -123,9 +123,8 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
 }
 
 /* While steps are skipped, the last checkpoint whose weights are known to be finite. */
-static void skipped_keep(void *own, const Trainer *t, int64_t *steps, int *n)
+static void skipped_keep(G_GNUC_UNUSED void *own, const Trainer *t, int64_t *steps, int *n)
 {
-    (void)own;
     if (t->state.skipped > 0)
         steps[(*n)++] = good_checkpoint(t);
 }

@@ -111,9 +111,8 @@ static void *spikes_open(const Trainer *t, GError **error)
 }
 
 /* The checkpoint after the last spike. */
-static unsigned spikes_due(void *own, const Trainer *t, const EveryCounts *counts)
+static unsigned spikes_due(G_GNUC_UNUSED void *own, const Trainer *t, const EveryCounts *counts)
 {
-    (void)own;
     const int64_t spike = t->state.spike_step;
     return spike > 0 && t->config.train.spike_action != SPIKE_REPORT &&
                    counts->steps == spike + t->config.train.spike_after
@@ -158,9 +157,8 @@ static void note_spike(const Trainer *t)
         spike_report(dir, spike->before, step, first, t->batch.samples, spike->loss);
 }
 
-static Verdict spikes_after_step(void *own, const Trainer *t, GError **error)
+static Verdict spikes_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Spikes *spikes = own;
     if (t->step.again || (t->step.spike && t->config.train.spike_action == SPIKE_REPORT))
         note_spike(t);

@@ -49,25 +49,22 @@ char *stop_rule_describe(const Config *config, StopRule rule)
     return g_strdup_printf("by %s=%s", names[rule], value);
 }
 
-static void *stop_rules_open(const Trainer *t, GError **error)
+static void *stop_rules_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const StopRules rules =
         stop_rules_of(&t->config, loader_epoch_packed(t->train), trainer_counts_tokens(t), t->start.command_s);
     return g_memdup2(&rules, sizeof rules);
 }
 
-static unsigned stop_rules_due(void *own, const Trainer *t, const EveryCounts *counts)
+static unsigned stop_rules_due(void *own, G_GNUC_UNUSED const Trainer *t, const EveryCounts *counts)
 {
-    (void)t;
     const StopRule rule = stop_rules_look(own, counts);
     return rule != STOP_NONE ? DUE_STOP | DUE_RULE * (unsigned)rule : 0;
 }
 
 /* After a request to stop, an evaluation that is due is left to the resumed run. */
-static Verdict stop_rules_after_step(void *own, const Trainer *t, GError **error)
+static Verdict stop_rules_after_step(G_GNUC_UNUSED void *own, const Trainer *t, GError **error)
 {
-    (void)own;
     if (t->step.last || !(t->due & DUE_STOP))
         return VERDICT_GO_ON;
     fail_stopped(error);

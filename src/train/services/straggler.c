@@ -1,14 +1,9 @@
 #include "base/log.h"
+#include "base/order.h"
 #include "run/heartbeat.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The median of the ranks of a stage; the lower one of two. */
 static double median_of(const RankPace *ranks, int n, int64_t stage)
@@ -18,7 +13,7 @@ static double median_of(const RankPace *ranks, int n, int64_t stage)
     for (int r = 0; r < n; r++)
         if (ranks[r].stage == stage)
             sorted[count++] = ranks[r].computed;
-    qsort(sorted, count, sizeof *sorted, by_size);
+    qsort(sorted, count, sizeof *sorted, order_f64);
     return sorted[(count - 1) / 2];
 }
 
@@ -48,9 +43,8 @@ void straggler_find(Straggler *straggler, const RankPace *ranks, int n)
     straggler->warned |= straggler->new;
 }
 
-static void *straggler_open(const Trainer *t, GError **error)
+static void *straggler_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     return comm_size(t->mesh.world) > 1 ? g_new0(Straggler, 1) : NULL;
 }
 
@@ -68,9 +62,8 @@ static void straggler_measure(void *own, const Trainer *t, TrainRecord *record)
 }
 
 /* Warns of a rank that has been slower than the others for some log lines. */
-static Verdict straggler_after_step(void *own, const Trainer *t, GError **error)
+static Verdict straggler_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     Straggler *slow = own;
     Heartbeat beat;
     if (comm_rank(t->mesh.world) > 0 || !slow->new)

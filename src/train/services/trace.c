@@ -13,9 +13,8 @@ typedef struct Trace {
     bool records, done;
 } Trace;
 
-static void *trace_open(const Trainer *t, GError **error)
+static void *trace_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     return t->start.trace ? g_new0(Trace, 1) : NULL;
 }
 
@@ -28,9 +27,8 @@ static void end_recording(Trace *trace, const Trainer *t)
     trace->done = true;
 }
 
-static void trace_close(void *own, const Trainer *t, const GError *problem)
+static void trace_close(void *own, const Trainer *t, G_GNUC_UNUSED const GError *problem)
 {
-    (void)problem;
     Trace *trace = own;
     if (trace->records)
         end_recording(trace, t);
@@ -83,9 +81,8 @@ static Verdict trace_after_step(void *own, const Trainer *t, GError **error)
     return whole ? VERDICT_GO_ON : VERDICT_FAIL;
 }
 
-static Verdict trace_at_end(void *own, const Trainer *t, GError **error)
+static Verdict trace_at_end(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const Trace *trace = own;
     if (!trace->done)
         log_warning("--trace: %s is not written: %s", t->start.trace,

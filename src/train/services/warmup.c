@@ -4,9 +4,8 @@
 #include "base/log.h"
 #include "train/services/service.h"
 
-static void *warmup_open(const Trainer *t, GError **error)
+static void *warmup_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     const bool may_miss = t->config.train.length.unit == UNIT_SECONDS && t->schedule.warmup.unit != UNIT_SECONDS;
     return may_miss ? g_new0(bool, 1) : NULL;
 }
@@ -20,9 +19,8 @@ static double warmup_done(const Trainer *t)
                                            : state->updates);
 }
 
-static Verdict warmup_after_step(void *own, const Trainer *t, GError **error)
+static Verdict warmup_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)error;
     bool *warned = own;
     const double warmup = t->schedule.warmup.value, done = warmup_done(t);
     if (*warned || done >= warmup || (!(t->due & DUE_LOG) && !t->step.last))
