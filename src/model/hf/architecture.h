@@ -48,17 +48,8 @@ TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config);
  * hold the model. */
 void hf_fit(const HfArchitecture *arch, ModelConfig *config);
 
-/* ---- for BERT and RoBERTa ---- */
-
-/* HfArchitecture.shape of BERT and RoBERTa. */
-void hf_shape_bert(ModelConfig *config, const ModelConfig *was);
-/* Sets the activation of the transform before the vocabulary (model.head_activation), if the model has one. */
-void hf_fix_head(ModelConfig *config, Activation activation);
-
 /* ---- tables that several architectures share ---- */
 
 #define HF_BERT_POSITIONS "embeddings.position_embeddings.weight"
 
-extern const TensorName hf_bert_body[]; /* embeddings and blocks of BERT and RoBERTa */
-extern const HfKey hf_bert_keys[];      /* keys of config.json of BERT and RoBERTa */
-extern const TensorName hf_lm_head[];   /* "lm_head.weight" */
+extern const TensorName hf_lm_head[]; /* "lm_head.weight" */

@@ -26,13 +26,6 @@ bool rapl_has_memory(const Rapl *rapl);
  * power, and only one overflow between two calls is noticed; so call this at least once per minute. */
 void rapl_add(Rapl *rapl, EnergyUse *use);
 
-/* The energy counter of one NVIDIA GPU. */
-typedef struct Nvml Nvml;
-/* cuda_index: of the GPU as CUDA counts them (CUDA_VISIBLE_DEVICES). NULL with *why, as above. */
-Nvml *nvml_open(int cuda_index, char **why);
-void nvml_close(Nvml *nvml);
-void nvml_add(Nvml *nvml, EnergyUse *use); /* adds the energy since the last call, or since nvml_open */
-
 /* ---- what a process uses ---- */
 
 typedef struct EnergySources {
