@@ -79,23 +79,13 @@ static bool take_field(const guint8 **at, const guint8 *end, Field *field)
     if (!take_event_varint(at, end, &tag))
         return false;
     *field = (Field){ .number = tag >> 3 };
-    switch (tag & 7) {
-    case 0:
+    const uint64_t type = tag & 7; /* 0 varint, 1 of 8 bytes, 2 a length and its bytes, 5 of 4 bytes */
+    if (type == 0)
         return take_event_varint(at, end, &field->value);
-    case 1:
-        skip = 8;
-        break;
-    case 2:
-        if (!take_event_varint(at, end, &skip))
-            return false;
-        field->data = *at;
-        break;
-    case 5:
-        skip = 4;
-        break;
-    default:
+    if (type == 2 ? !take_event_varint(at, end, &skip) : type != 1 && type != 5)
         return false;
-    }
+    field->data = type == 2 ? *at : NULL;
+    skip = type == 1 ? 8 : type == 5 ? 4 : skip;
     if (skip > (size_t)(end - *at))
         return false;
     field->bytes = skip;

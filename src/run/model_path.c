@@ -137,13 +137,8 @@ static char *run_above(const char *folder)
 static char *find_tokenizer(const char *folder)
 {
     g_autofree char *run = run_above(folder);
-    const char *places[] = { folder, run };
-    for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-        char *found = tokenizer_find(places[i], NULL);
-        if (found)
-            return found;
-    }
-    return NULL;
+    char *own = tokenizer_find(folder, NULL);
+    return own ? own : tokenizer_find(run, NULL);
 }
 
 /* Arguments and result of open_checkpoint. */

@@ -2,7 +2,6 @@
  * tokenizer, data, weights to start from and instruction set, and one run directory. Otherwise ranks would train apart
  * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
  * a disk of its own. */
-#include "base/clock.h"
 #include "base/file.h"
 #include "model/hf/hf.h"
 #include "run/heartbeat.h"

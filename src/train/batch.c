@@ -1,8 +1,5 @@
 /* batch.c: the samples of the next step, and this rank's part of them. */
-#include "base/log.h"
 #include "train/trainer.h"
-
-#include <inttypes.h>
 
 static void set_batch(Trainer *t, int64_t samples)
 {

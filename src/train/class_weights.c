@@ -1,9 +1,6 @@
 /* class_weights.c: one factor on the loss per class of a classifier, as train.class_weights says. */
-#include "base/log.h"
 #include "base/text.h"
 #include "train/trainer.h"
-
-#include <inttypes.h>
 
 #define MOST_LISTED 40 /* most classes that one log line lists */
 

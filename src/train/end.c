@@ -1,9 +1,6 @@
 /* end.c: how a process of a run ends: complete, stopped, or with an error. */
-#include "base/log.h"
 #include "run/heartbeat.h"
 #include "train/trainer.h"
-
-#include <inttypes.h>
 
 void end_note_finished(const Trainer *t)
 {

@@ -1,14 +1,10 @@
 /* loop.c: trains from the first step of this process to the last. */
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/log.h"
 #include "plan/trace.h"
 #include "run/launch.h"
 #include "train/stop.h"
 #include "train/train.h"
 #include "train/trainer.h"
-
-#include <inttypes.h>
 
 /* ---- what the services answer ---- */
 

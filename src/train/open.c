@@ -1,8 +1,6 @@
 /* open.c: opens everything that a run needs, and closes it. */
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
-#include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"
 #include "data/sources.h"
@@ -14,7 +12,6 @@
 #include "train/rollback.h"
 #include "train/trainer.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define PREFETCH_DEPTH 8
@@ -139,13 +136,6 @@ static bool plan_steps(Trainer *t, GError **error)
     return true;
 }
 
-static void report_mixture(const Trainer *t)
-{
-    g_autoptr(GPtrArray) lines = mixture_report(t->train, trainer_run_samples(t));
-    for (guint i = 0; i < lines->len; i++)
-        log_info("%s", (char *)lines->pdata[i]);
-}
-
 static bool open_trained(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -194,14 +184,6 @@ static void start_decoders(Trainer *t)
     heldout_sets_start_decoder(t->valid, roles->decoder_start);
 }
 
-/* Only rank 0 checks the run's folder, because it may already have written files there when other ranks get here. */
-static bool check_paths(const Trainer *t, GError **error)
-{
-    const Config *config = &t->config;
-    return config_check_inputs(config, error) &&
-           (comm_rank(t->mesh.world) > 0 || run_check_folder(config->run.dir, error));
-}
-
 /* Opens log.txt, or the log of a rank above 0, RUN/ranks/0003.txt. */
 static bool open_log(const Trainer *t, GError **error)
 {
@@ -219,10 +201,10 @@ static bool open_directory(Trainer *t, GError **error)
     const bool first = comm_rank(t->mesh.world) == 0;
     if (first && t->hold->lock < 0 && !run_lock(t->config.run.dir, &t->hold->lock, error))
         return false;
-    if (first)
+    if (first) {
         t->hold->folder = run_folder(t->config.run.dir);
-    if (first)
         io_remove_temporaries(t->config.run.dir);
+    }
     if (!open_log(t, error))
         return false;
     t->pulse = pulse_open(t->config.run.dir, t->mesh.world);
@@ -314,14 +296,15 @@ static void advise(Trainer *t)
     trainer_note_table(t);
     if (t->length.steps > 0)
         mixture_advise(t->train, trainer_run_samples(t));
-    report_mixture(t);
+    g_autoptr(GPtrArray) mixture = mixture_report(t->train, trainer_run_samples(t));
+    for (guint i = 0; i < mixture->len; i++)
+        log_info("%s", (char *)mixture->pdata[i]);
 }
 
 static bool save_run(Trainer *t, GError **error)
 {
-    if (comm_rank(t->mesh.world) > 0)
-        return true;
-    return (trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error);
+    return comm_rank(t->mesh.world) > 0 ||
+           ((trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error));
 }
 
 /* Fails while train.stop_file exists. */
@@ -332,10 +315,13 @@ static bool check_stop_file(Trainer *t, GError **error)
     return !exists || fail_user(error, "train.stop_file %s exists: nothing is trained; remove it to go on", file);
 }
 
-/* What each rank can check by itself. */
+/* What each rank can check by itself. Only rank 0 checks the run's folder, because it may already have written files
+ * there when other ranks get here. */
 static bool open_inputs(Trainer *t, GError **error)
 {
-    return check_paths(t, error) && config_resolve(&t->config, &t->tok, error);
+    return config_check_inputs(&t->config, error) &&
+           (comm_rank(t->mesh.world) > 0 || run_check_folder(t->config.run.dir, error)) &&
+           config_resolve(&t->config, &t->tok, error);
 }
 
 static bool open_device(Trainer *t, GError **error)

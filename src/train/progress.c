@@ -1,5 +1,4 @@
 /* progress.c: how far the run is, whether it is at its end, and how long it will take. */
-#include "base/clock.h"
 #include "train/trainer.h"
 
 bool trainer_out_of_patience(const Trainer *t)

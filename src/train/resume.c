@@ -1,10 +1,8 @@
 /* resume.c: puts a run into the state of its newest undamaged checkpoint. */
 #include "base/file.h"
-#include "base/log.h"
 #include "run/model_path.h"
 #include "train/trainer.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 

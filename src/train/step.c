@@ -1,12 +1,9 @@
 /* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/log.h"
 #include "device/profile.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 

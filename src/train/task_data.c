@@ -1,7 +1,6 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
  * not the task's files; so do evaluations, which read the held-out examples beside it. */
 #include "base/file.h"
-#include "base/log.h"
 #include "train/trainer.h"
 
 #include <glib/gstdio.h>

@@ -5,11 +5,15 @@
  * (services/services.h), which see a const Trainer. */
 #pragma once
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "data/prefetch.h"
 #include "eval/heldout.h"
 #include "plan/memory.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
+
+#include <inttypes.h>
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: the clock of
  * rank 0 decides, and a signal to any rank counts for all. */

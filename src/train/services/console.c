@@ -1,12 +1,10 @@
 /* console.c: what rank 0 prints of a record, in the form that log.format names: loam's own, or that of Megatron-LM, for
  * scripts that read it. The lines of fairseq are printed by fairseq_log.c. */
 
-#include "base/log.h"
 #include "base/text.h"
 #include "eval/task_scores.h"
 #include "train/services/service.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define WAIT_SHOWN 0.01 /* a log line tells of waits for data from this share of the time on */
@@ -96,19 +94,16 @@ static void print_scores(int64_t step, const ScoreRecord *record)
     log_info("step %" PRId64 "%s%s%s", step, shown->str, record->name ? "  " : "", record->name ? record->name : "");
 }
 
-typedef struct Console {
-    int format; /* log.format */
-} Console;
-
+/* Its own: log.format. */
 static void *console_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    const Console console = { trainer_had_ended(t) ? LOG_LOAM : t->config.log.format };
-    return comm_rank(t->mesh.world) > 0 ? NULL : g_memdup2(&console, sizeof console);
+    const int format = trainer_had_ended(t) ? LOG_LOAM : t->config.log.format;
+    return comm_rank(t->mesh.world) > 0 ? NULL : g_memdup2(&format, sizeof format);
 }
 
 static void console_told(void *own, const LogRecord *record)
 {
-    const int format = ((const Console *)own)->format;
+    const int format = *(const int *)own;
     if (record->kind == METRIC_TRAIN && format == LOG_LOAM)
         loam_train(record->train);
     else if (record->kind == METRIC_TRAIN && format == LOG_MEGATRON)

@@ -2,8 +2,6 @@
  * one rank measures the processors, and each rank its GPU. */
 #include "run/energy/energy.h"
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "train/services/service.h"
 
 #include <string.h>
@@ -105,9 +103,8 @@ static Verdict energy_service_after_step(void *own, const Trainer *t, G_GNUC_UNU
     return VERDICT_GO_ON;
 }
 
-static void energy_service_close(void *own, const Trainer *t, const GError *problem)
+static void energy_service_free(void *own)
 {
-    (void)t, (void)problem;
     EnergyLog *log = own;
     if (log->emissions && log->meter && log->alone) {
         const EnergyUse use = energy_used(log->meter);
@@ -121,4 +118,4 @@ static void energy_service_close(void *own, const Trainer *t, const GError *prob
 
 const Service energy_service = { .open = energy_service_open,
                                  .after_step = energy_service_after_step,
-                                 .close = energy_service_close };
+                                 .free = energy_service_free };

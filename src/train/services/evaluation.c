@@ -1,13 +1,10 @@
 /* evaluation.c: evaluates held-out data and tasks, and keeps track of the best checkpoint. */
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "run/history.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 typedef struct Evaluation {

@@ -1,12 +1,9 @@
 #include "train/services/fairseq_log.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "train/services/service.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,14 +218,8 @@ static void fairseq_service_told(void *own, const LogRecord *record)
     }
 }
 
-static void fairseq_service_close(void *own, const Trainer *t, const GError *problem)
-{
-    (void)t, (void)problem;
-    fairseq_log_close(own);
-}
-
 const Service fairseq_log_service = { .written = FILE_NAME,
                                       .open = fairseq_service_open,
                                       .after_step = fairseq_service_after_step,
                                       .told = fairseq_service_told,
-                                      .close = fairseq_service_close };
+                                      .free = (GDestroyNotify)fairseq_log_close };

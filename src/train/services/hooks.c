@@ -3,8 +3,6 @@
  * killed is tried again (hooks.retries). RUN/hooks.log has the output and the result of every attempt. A failed command
  * never ends the run. */
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/processes.h"
 #include "comm/launch.h"
 #include "train/services/service.h"
@@ -12,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <spawn.h>
 #include <string.h>

@@ -1,9 +1,5 @@
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "train/services/service.h"
-
-#include <inttypes.h>
 
 #define FILE_NAME     "metrics.jsonl"
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
@@ -151,12 +147,6 @@ static void jsonl_service_told(void *own, const LogRecord *record)
     jsonl_write(own, record);
 }
 
-static void jsonl_service_close(void *own, const Trainer *t, const GError *problem)
-{
-    (void)t, (void)problem;
-    jsonl_close(own);
-}
-
 const Service jsonl_service = {
-    .written = FILE_NAME, .open = jsonl_service_open, .told = jsonl_service_told, .close = jsonl_service_close
+    .written = FILE_NAME, .open = jsonl_service_open, .told = jsonl_service_told, .free = (GDestroyNotify)jsonl_close
 };

@@ -1,5 +1,4 @@
 /* log_lines.c: the log lines of a run (train.log_every): means over the steps since the last one, the window. */
-#include "base/clock.h"
 #include "base/machine.h"
 #include "train/services/service.h"
 

@@ -1,11 +1,9 @@
 #include "train/services/mlflow.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "train/services/service.h"
 
 #include <glib/gstdio.h>
-#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 

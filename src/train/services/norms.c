@@ -66,9 +66,8 @@ static void *norms_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
     return t->config.log.norms != NORMS_NONE ? g_new0(Norms, 1) : NULL;
 }
 
-static void norms_service_close(void *own, const Trainer *t, const GError *problem)
+static void norms_service_free(void *own)
 {
-    (void)t, (void)problem;
     norms_clear(own);
     g_free(own);
 }
@@ -82,5 +81,5 @@ static void norms_service_measure(void *own, const Trainer *t, TrainRecord *reco
 }
 
 const Service norms_service = { .open = norms_service_open,
-                                .close = norms_service_close,
+                                .free = norms_service_free,
                                 .measure = norms_service_measure };

@@ -11,9 +11,8 @@ static void *peak_open(const Trainer *t, G_GNUC_UNUSED GError **error)
     return peak;
 }
 
-static void peak_close(void *own, const Trainer *t, const GError *problem)
+static void peak_free(void *own)
 {
-    (void)t, (void)problem;
     gemm_peak_clear(own);
     g_free(own);
 }
@@ -33,8 +32,6 @@ static void peak_measure(void *own, const Trainer *t, TrainRecord *record)
     record->peak = (PeakRate){ peak.median * ranks, peak.low * ranks, peak.high * ranks };
 }
 
-const Service peak_service = { .pauses = PAUSES_SPEED,
-                               .open = peak_open,
-                               .close = peak_close,
-                               .after_step = peak_after_step,
-                               .measure = peak_measure };
+const Service peak_service = {
+    .pauses = PAUSES_SPEED, .open = peak_open, .free = peak_free, .after_step = peak_after_step, .measure = peak_measure
+};

@@ -1,4 +1,3 @@
-#include "base/log.h"
 #include "comm/monitor.h"
 #include "run/heartbeat.h"
 #include "run/run_status.h"

@@ -2,8 +2,6 @@
  */
 #include "report/report.h"
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "train/services/service.h"
 
 #define REPORT_SHARE 0.01 /* of the time, for writing reports */

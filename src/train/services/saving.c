@@ -1,13 +1,9 @@
 /* saving.c: checkpoints. With train.save_async another thread of each rank writes a copy of the state while training
  * goes on, over a group of ranks of its own (Trainer.save_ranks). */
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/log.h"
 #include "train/rollback.h"
 #include "train/services/service.h"
-
-#include <inttypes.h>
 
 #define LONG_WAIT_S 1 /* seconds: a longer wait for the previous save is logged */
 

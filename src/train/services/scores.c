@@ -1,14 +1,11 @@
 /* scores.c: computes task scores when a run evaluates: of the run's own task (task.*), or of the held-out sets that
  * were made from a task (run/task_set.h), as in a mixture of tasks. */
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "eval/task_eval.h"
 #include "run/task_set.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define MEAN "mean" /* value of train.best: the mean over all tasks */
@@ -237,9 +234,8 @@ static void *scores_open(const Trainer *t, GError **error)
     return scores;
 }
 
-static void scores_close(void *own, const Trainer *t, const GError *problem)
+static void scores_free(void *own)
 {
-    (void)t, (void)problem;
     Scores *scores = own;
     g_ptr_array_unref(scores->tasks);
     g_free(scores->best);
@@ -360,4 +356,4 @@ double scores_best(const Trainer *t)
     return (double)NAN;
 }
 
-const Service scores_service = { .refuses = true, .open = scores_open, .close = scores_close };
+const Service scores_service = { .refuses = true, .open = scores_open, .free = scores_free };

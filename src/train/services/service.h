@@ -35,7 +35,9 @@ struct Service {
     void (*keep)(void *own, const Trainer *t, int64_t *steps, int *n);
     /* After the last step of the run, in the order of the table from its end. */
     Verdict (*at_end)(void *own, const Trainer *t, GError **error);
-    void (*close)(void *own, const Trainer *t, const GError *problem); /* NULL means g_free(own) */
+    /* Ends the service. `close` also frees its struct; without it `free` does, or g_free. */
+    void (*close)(void *own, const Trainer *t, const GError *problem);
+    GDestroyNotify free;
 };
 
 /* The struct of a service; NULL if it is not open. */

@@ -1,7 +1,5 @@
 #include "train/services/service.h"
 
-#include "base/clock.h"
-
 /* The services of a run, in the order in which they are asked, told and closed. Two orders matter: a rule stands before
  * what it may prevent, and a log line is written before what is measured for it is judged. */
 #define SERVICES(X)                                                                                                    \
@@ -84,8 +82,8 @@ void services_close(Trainer *t, const GError *problem)
     for (Seat *s = t->services.seats; s->row; s++) {
         if (HAS(s, close))
             s->row->close(s->own, t, problem);
-        else
-            g_free(s->own);
+        else if (s->own)
+            (s->row->free ? s->row->free : g_free)(s->own);
         s->own = NULL;
     }
     g_clear_pointer(&t->services.seats, g_free);

@@ -1,10 +1,7 @@
 /* skipped.c: steps without an update because their loss or gradients are not finite: messages, and when the run ends
  * with an error. */
-#include "base/log.h"
 #include "base/text.h"
 #include "train/services/service.h"
-
-#include <inttypes.h>
 
 #define MAX_SKIPPED  100 /* consecutive steps without a finite gradient before the run ends with an error */
 #define MAX_STUCK    50  /* consecutive skipped steps at the smallest loss scale before the run ends with an error */

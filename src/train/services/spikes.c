@@ -2,11 +2,9 @@
  * with their samples, keeps the checkpoints before and after them, and leaves out their updates if
  * train.spike_action=skip. */
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "train/services/service.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* Smallest standard deviation, as a share of the mean, so that tiny changes of an almost constant loss are no spikes.
@@ -98,16 +96,12 @@ static void spike_report(const char *dir, SpikeLevel before, int64_t step, int64
 
 /* ---- the service ---- */
 
-/* saved: TrainState.steps at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
+/* Its own: TrainState.steps at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
  * means none. */
-typedef struct Spikes {
-    int64_t saved;
-} Spikes;
-
 static void *spikes_open(const Trainer *t, GError **error)
 {
     (void)t, (void)error;
-    return g_memdup2(&(Spikes){ .saved = -1 }, sizeof(Spikes));
+    return g_memdup2(&(int64_t){ -1 }, sizeof(int64_t));
 }
 
 /* The checkpoint after the last spike. */
@@ -123,12 +117,12 @@ static unsigned spikes_due(G_GNUC_UNUSED void *own, const Trainer *t, const Ever
 /* If the checkpoint before a spike is not saved yet, step->again ends the step before anything has changed. */
 static void spikes_before_update(void *own, const Trainer *t, StepRecord *step)
 {
-    const Spikes *spikes = own;
+    const int64_t saved = *(const int64_t *)own;
     const int action = t->config.train.spike_action;
     step->loss = loss_sums_total(&step->sums);
     step->before = spike_level(&t->state);
     step->spike = step->updated && spike_is(&t->state, &t->config.train, step->loss);
-    step->again = step->spike && action != SPIKE_REPORT && spikes->saved != t->state.steps;
+    step->again = step->spike && action != SPIKE_REPORT && saved != t->state.steps;
     step->updated = step->updated && !(step->spike && action == SPIKE_SKIP);
 }
 
@@ -159,20 +153,18 @@ static void note_spike(const Trainer *t)
 
 static Verdict spikes_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    Spikes *spikes = own;
     if (t->step.again || (t->step.spike && t->config.train.spike_action == SPIKE_REPORT))
         note_spike(t);
     if (!t->step.again)
         return VERDICT_GO_ON;
-    spikes->saved = t->state.steps;
+    *(int64_t *)own = t->state.steps;
     return VERDICT_REPEAT;
 }
 
 static void spikes_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 {
-    const Spikes *spikes = own;
     const int64_t spike = t->state.spike_step;
-    steps[(*n)++] = spikes->saved;
+    steps[(*n)++] = *(const int64_t *)own;
     if (spike > 0) {
         steps[(*n)++] = spike - 1;
         steps[(*n)++] = spike + t->config.train.spike_after;

@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "train/services/service.h"
 
 #define SLOWER 1.2 /* factor on the longest save so far, as the last save may take longer */

@@ -1,9 +1,6 @@
-#include "base/log.h"
 #include "base/order.h"
 #include "run/heartbeat.h"
 #include "train/services/service.h"
-
-#include <inttypes.h>
 
 /* The median of the ranks of a stage; the lower one of two. */
 static double median_of(const RankPace *ranks, int n, int64_t stage)

@@ -1,4 +1,3 @@
-#include "base/log.h"
 #include "format/events.h"
 #include "train/services/service.h"
 
@@ -190,13 +189,7 @@ static void tensorboard_service_told(void *own, const LogRecord *record)
     tensorboard_write(own, record);
 }
 
-static void tensorboard_service_close(void *own, const Trainer *t, const GError *problem)
-{
-    (void)t, (void)problem;
-    tensorboard_close(own);
-}
-
 const Service tensorboard_service = { .written = "tb",
                                       .open = tensorboard_service_open,
                                       .told = tensorboard_service_told,
-                                      .close = tensorboard_service_close };
+                                      .free = (GDestroyNotify)tensorboard_close };

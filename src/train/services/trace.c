@@ -2,10 +2,7 @@
  * memory and starts threads), or the first if there is only one. */
 #include "plan/trace.h"
 
-#include "base/log.h"
 #include "train/services/service.h"
-
-#include <inttypes.h>
 
 typedef struct Trace {
     Profile events;
