@@ -88,22 +88,10 @@ static void full_lm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Cho
     apply_clm(config, 0, texts, out);
 }
 
-const Objective clm_objective = { .name = "clm",
-                                  .streams = STREAMS_DECODER,
-                                  .text = TEXT_CONCATENATED,
-                                  .separated = true,
-                                  .overlap = 1,
-                                  .min_length = 2,
-                                  .options = clm_options,
-                                  .n_options = G_N_ELEMENTS(clm_options),
-                                  .plan = clm_plan,
-                                  .apply = clm_apply };
+const Objective clm_objective = { OBJECTIVE("clm", STREAMS_DECODER, TEXT_CONCATENATED, 2), .separated = true,
+                                  .overlap = 1, OBJECTIVE_OPTIONS(clm_options),
+                                  OBJECTIVE_STEPS(clm_plan, NULL, clm_apply) };
 
 /* full_lm has the same settings as clm. */
-const Objective full_lm_objective = { .name = "full_lm",
-                                      .streams = STREAMS_DECODER,
-                                      .text = TEXT_CONCATENATED,
-                                      .separated = true,
-                                      .min_length = 1,
-                                      .plan = full_lm_plan,
-                                      .apply = full_lm_apply };
+const Objective full_lm_objective = { OBJECTIVE("full_lm", STREAMS_DECODER, TEXT_CONCATENATED, 1), .separated = true,
+                                      OBJECTIVE_STEPS(full_lm_plan, NULL, full_lm_apply) };

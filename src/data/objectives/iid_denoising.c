@@ -130,10 +130,5 @@ static void apply_iid(const ObjectiveConfig *config, const Choice *choice, G_GNU
     span_corruption_apply(config, mask, texts->tokens, texts->n, out);
 }
 
-const Objective iid_denoising_objective = { .name = "iid_denoising",
-                                            .streams = STREAMS_BOTH,
-                                            .text = TEXT_CONCATENATED,
-                                            .min_length = 1,
-                                            .plan = plan_iid,
-                                            .choose = choose_mask,
-                                            .apply = apply_iid };
+const Objective iid_denoising_objective = { OBJECTIVE("iid_denoising", STREAMS_BOTH, TEXT_CONCATENATED, 1),
+                                            OBJECTIVE_STEPS(plan_iid, choose_mask, apply_iid) };

@@ -145,12 +145,6 @@ void labelled_count(LabelKind kind, const int32_t *encoded, int64_t n_encoded, i
             counts[encoded[i] - 1]++;
 }
 
-const Objective labels_objective = { .name = "labels",
-                                     .streams = STREAMS_ENCODER,
-                                     .text = TEXT_DOCUMENTS,
-                                     .pairs = true,
-                                     .min_length = 1,
+const Objective labels_objective = { OBJECTIVE("labels", STREAMS_ENCODER, TEXT_DOCUMENTS, 1), .pairs = true,
                                      .accepts = accepts,
-                                     .plan = plan_labelled,
-                                     .choose = choose_labelled,
-                                     .apply = apply_labelled };
+                                     OBJECTIVE_STEPS(plan_labelled, choose_labelled, apply_labelled) };

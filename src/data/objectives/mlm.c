@@ -286,12 +286,5 @@ static void apply_mlm(const ObjectiveConfig *config, const Choice *choice, Philo
     hide_ngrams(config, rng, out, MAX(1, (int64_t)rint((double)n_text * config->noise_density)));
 }
 
-const Objective mlm_objective = { .name = "mlm",
-                                  .streams = STREAMS_ENCODER,
-                                  .text = TEXT_DOCUMENTS,
-                                  .min_length = 2,
-                                  .options = mlm_options,
-                                  .n_options = G_N_ELEMENTS(mlm_options),
-                                  .plan = plan_mlm,
-                                  .choose = choose_mlm,
-                                  .apply = apply_mlm };
+const Objective mlm_objective = { OBJECTIVE("mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, 2), OBJECTIVE_OPTIONS(mlm_options),
+                                  OBJECTIVE_STEPS(plan_mlm, choose_mlm, apply_mlm) };

@@ -149,6 +149,12 @@ typedef struct Objective {
                                               they use this objective */
 } Objective;
 
+/* The fields that every Objective has, the first ones and its functions (`choose` may be NULL); and its options. */
+#define OBJECTIVE(name_, streams_, text_, least)                                                                       \
+    .name = (name_), .streams = (streams_), .text = (text_), .min_length = (least)
+#define OBJECTIVE_STEPS(plan_, choose_, apply_) .plan = (plan_), .choose = (choose_), .apply = (apply_)
+#define OBJECTIVE_OPTIONS(rows)                 .options = (rows), .n_options = G_N_ELEMENTS(rows)
+
 #define OBJECTIVES(X)                                                                                                  \
     X(span_corruption)                                                                                                 \
     X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq) X(labels)

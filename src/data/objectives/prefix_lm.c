@@ -73,20 +73,10 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, Phi
 }
 
 /* About half of the tokens of a text come before the cut and have no target. */
-static const Objective prefix_lm_alone = { .name = "prefix_lm",
-                                           .streams = STREAMS_DECODER,
-                                           .text = TEXT_DOCUMENTS,
-                                           .min_length = 2,
+static const Objective prefix_lm_alone = { OBJECTIVE("prefix_lm", STREAMS_DECODER, TEXT_DOCUMENTS, 2),
                                            .target_share = 0.5,
-                                           .plan = plan_alone,
-                                           .choose = choose_alone,
-                                           .apply = apply_alone };
+                                           OBJECTIVE_STEPS(plan_alone, choose_alone, apply_alone) };
 
-const Objective prefix_lm_objective = { .name = "prefix_lm",
-                                        .streams = STREAMS_BOTH,
-                                        .text = TEXT_DOCUMENTS,
-                                        .min_length = 2,
-                                        .plan = plan_prefix,
-                                        .choose = choose_prefix,
-                                        .apply = example_divide,
+const Objective prefix_lm_objective = { OBJECTIVE("prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, 2),
+                                        OBJECTIVE_STEPS(plan_prefix, choose_prefix, example_divide),
                                         .decoder_alone = &prefix_lm_alone };

@@ -52,23 +52,9 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, Phi
 
 /* The target's fraction of a pair is not known beforehand; a quarter is a guess that only affects the planned memory of
  * logits. */
-static const Objective seq2seq_alone = { .name = "seq2seq",
-                                         .streams = STREAMS_DECODER,
-                                         .text = TEXT_DOCUMENTS,
-                                         .pairs = true,
-                                         .min_length = 1,
-                                         .target_share = 0.25,
-                                         .plan = plan_alone,
-                                         .choose = choose_alone,
-                                         .apply = apply_alone };
+static const Objective seq2seq_alone = { OBJECTIVE("seq2seq", STREAMS_DECODER, TEXT_DOCUMENTS, 1), .pairs = true,
+                                         .target_share = 0.25, OBJECTIVE_STEPS(plan_alone, choose_alone, apply_alone) };
 
-const Objective seq2seq_objective = { .name = "seq2seq",
-                                      .streams = STREAMS_BOTH,
-                                      .text = TEXT_DOCUMENTS,
-                                      .pairs = true,
-                                      .min_length = 1,
-                                      .target_share = 1,
-                                      .plan = plan_seq2seq,
-                                      .choose = choose_seq2seq,
-                                      .apply = example_divide,
+const Objective seq2seq_objective = { OBJECTIVE("seq2seq", STREAMS_BOTH, TEXT_DOCUMENTS, 1), .pairs = true,
+                                      .target_share = 1, OBJECTIVE_STEPS(plan_seq2seq, choose_seq2seq, example_divide),
                                       .decoder_alone = &seq2seq_alone };

@@ -233,11 +233,6 @@ int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *exa
     return used == named || ends_outside ? n : -1;
 }
 
-const Objective span_corruption_objective = { .name = "span_corruption",
-                                              .streams = STREAMS_BOTH,
-                                              .text = TEXT_CONCATENATED,
-                                              .min_length = 1,
-                                              .options = span_corruption_options,
-                                              .n_options = G_N_ELEMENTS(span_corruption_options),
-                                              .plan = plan_spans,
-                                              .apply = apply_spans };
+const Objective span_corruption_objective = { OBJECTIVE("span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, 1),
+                                              OBJECTIVE_OPTIONS(span_corruption_options),
+                                              OBJECTIVE_STEPS(plan_spans, NULL, apply_spans) };

@@ -232,14 +232,7 @@ static void apply_subtrees(const ObjectiveConfig *config, G_GNUC_UNUSED const Ch
     write_example(config, text, spans, out);
 }
 
-const Objective subtree_corruption_objective = { .name = "subtree_corruption",
-                                                 .streams = STREAMS_BOTH,
-                                                 .text = TEXT_DOCUMENTS,
-                                                 .ends_itself = true,
-                                                 .min_length = 4,
-                                                 .target_share = 1,
-                                                 .options = subtree_corruption_options,
-                                                 .n_options = G_N_ELEMENTS(subtree_corruption_options),
-                                                 .plan = plan_subtrees,
-                                                 .choose = choose_subtrees,
-                                                 .apply = apply_subtrees };
+const Objective subtree_corruption_objective = { OBJECTIVE("subtree_corruption", STREAMS_BOTH, TEXT_DOCUMENTS, 4),
+                                                 .ends_itself = true, .target_share = 1,
+                                                 OBJECTIVE_OPTIONS(subtree_corruption_options),
+                                                 OBJECTIVE_STEPS(plan_subtrees, choose_subtrees, apply_subtrees) };

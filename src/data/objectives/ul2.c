@@ -252,11 +252,5 @@ static void apply_ul2(const ObjectiveConfig *config, const Choice *choice, Philo
     out->n_targets = rest.n_targets;
 }
 
-const Objective ul2_objective = { .name = "ul2",
-                                  .streams = STREAMS_BOTH,
-                                  .text = TEXT_CONCATENATED,
-                                  .min_length = 1,
-                                  .plan = plan_ul2,
-                                  .choose = choose_denoiser,
-                                  .apply = apply_ul2,
-                                  .cut = cut_sample };
+const Objective ul2_objective = { OBJECTIVE("ul2", STREAMS_BOTH, TEXT_CONCATENATED, 1),
+                                  OBJECTIVE_STEPS(plan_ul2, choose_denoiser, apply_ul2), .cut = cut_sample };
