@@ -49,15 +49,8 @@ static void *open_bytes(G_GNUC_UNUSED const char *path, const char *data, size_t
         else
             g_snprintf(model->names[id], sizeof model->names[id], "<0x%02X>", (unsigned)byte);
     }
-    *facts = (TokenizerFacts){ .name = "bytes",
-                               .size = SIZE,
-                               .pad = PAD,
-                               .eos = EOS,
-                               .unk = UNK,
-                               .bos = -1,
-                               .added = list_added(model),
-                               .blank_space = BLANK_TEXT,
-                               .json_frame = frame_of(-1, EOS, false) };
+    *facts = (TokenizerFacts){ TOKENIZER_FACTS("bytes", SIZE, PAD, EOS, UNK, -1), .added = list_added(model),
+                               .blank_space = BLANK_TEXT, .json_frame = frame_of(-1, EOS, false) };
     return model;
 }
 
@@ -129,14 +122,6 @@ static bool ends_of_bytes(const void *model, const char *text, size_t bytes, Tex
     return (size_t)n == bytes;
 }
 
-const TokenizerKind kind_bytes = {
-    .file_name = "tokenizer_config.json",
-    .open = open_bytes,
-    .close = g_free,
-    .id = id_of_byte,
-    .piece = piece_of_byte,
-    .encode = encode_bytes,
-    .decode = decode_bytes,
-    .to_json = bytes_to_json,
-    .ends = ends_of_bytes,
-};
+const TokenizerKind kind_bytes = { TOKENIZER_KIND(g_free, id_of_byte, piece_of_byte, encode_bytes, decode_bytes),
+                                   TOKENIZER_OF_FILE("tokenizer_config.json", open_bytes), .to_json = bytes_to_json,
+                                   .ends = ends_of_bytes };

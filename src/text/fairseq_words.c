@@ -44,12 +44,7 @@ static void *open_words(const char *path, const char *data, size_t bytes, Tokeni
     Words *words = g_new0(Words, 1);
     words->dict = dict;
     words->ids = fairseq_dict_ids(dict);
-    *facts = (TokenizerFacts){ .name = "fairseq-words",
-                               .size = (int)fairseq_dict_size(dict),
-                               .pad = PAD,
-                               .eos = EOS,
-                               .unk = UNK,
-                               .bos = BOS,
+    *facts = (TokenizerFacts){ TOKENIZER_FACTS("fairseq-words", (int)fairseq_dict_size(dict), PAD, EOS, UNK, BOS),
                                .blank_space = BLANK_SPLITS };
     return words;
 }
@@ -89,12 +84,6 @@ static bool decode_fairseq(const void *opaque, const int32_t *ids, int64_t n, Te
     return true;
 }
 
-const TokenizerKind kind_fairseq_words = {
-    .file_name = "dict.txt",
-    .open = open_words,
-    .close = close_words,
-    .id = id_of_word,
-    .piece = piece_of_word,
-    .encode = encode_fairseq,
-    .decode = decode_fairseq,
-};
+const TokenizerKind kind_fairseq_words = { TOKENIZER_KIND(close_words, id_of_word, piece_of_word, encode_fairseq,
+                                                          decode_fairseq),
+                                           TOKENIZER_OF_FILE("dict.txt", open_words) };

@@ -37,6 +37,8 @@ typedef struct TokenizerFacts {
     TextFrame json_frame; /* special tokens that the tokenizer.json of to_json puts around a text; empty means none */
     bool json_typed;      /* there, the second text of a pair has token type 1 */
 } TokenizerFacts;
+#define TOKENIZER_FACTS(name_, size_, pad_, eos_, unk_, bos_)                                                          \
+    .name = (name_), .size = (size_), .pad = (pad_), .eos = (eos_), .unk = (unk_), .bos = (bos_)
 
 /* The functions of one kind of tokenizer. `model` is what `open` or `open_json` returned: the vocabulary and whatever
  * else this kind reads from its file. */
@@ -66,6 +68,12 @@ typedef struct TokenizerKind {
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
     TokenEndsFn ends; /* finds where in a text its ids end; NULL means that this kind cannot do it */
 } TokenizerKind;
+
+/* The functions that every kind has; those of a kind that is read from a file of its own, or from a tokenizer.json. */
+#define TOKENIZER_KIND(close_, id_, piece_, encode_, decode_)                                                          \
+    .close = (close_), .id = (id_), .piece = (piece_), .encode = (encode_), .decode = (decode_)
+#define TOKENIZER_OF_FILE(name, open_)      .file_name = (name), .open = (open_)
+#define TOKENIZER_OF_JSON(type, open_json_) .json_type = (type), .open_json = (open_json_)
 
 /* All kinds (kinds.c). A file that is no .json and no .tiktoken, and whose name is not the file_name of a kind, is read
  * as tokenizer_kinds[0], SentencePiece. */

@@ -7,18 +7,10 @@
 
 #include <string.h>
 
-typedef enum StepType {
-    STEP_MAP,
-    STEP_FORM,
-    STEP_LOWER,
-    STEP_ACCENTS,
-    STEP_REPLACE,
-    STEP_STRIP,
-    STEP_PREPEND
-} StepType;
+enum { STEP_MAP, STEP_FORM, STEP_LOWER, STEP_ACCENTS, STEP_REPLACE, STEP_STRIP, STEP_PREPEND }; /* types of steps */
 
 typedef struct Step {
-    StepType type;
+    int type;
     CharsMap map;
     GNormalizeMode form; /* STEP_FORM */
     char *literal;       /* STEP_REPLACE: the text to replace; NULL means matches of `regex` */

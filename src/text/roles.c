@@ -17,23 +17,14 @@ static const struct {
     [ROLE_MASK] = { "mask", "mask_token", { "[MASK]", "<mask>" } },
 };
 
-#define BERT                                                                                                           \
-    {                                                                                                                  \
-        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"                                                                   \
-    }
-#define ROBERTA                                                                                                        \
-    {                                                                                                                  \
-        "<s>", "<pad>", "</s>", "<unk>", "<mask>"                                                                      \
-    } /* <pad> must be 1: RoBERTa's position ids start after it */
-#define T5                                                                                                             \
-    {                                                                                                                  \
-        "<pad>", "</s>", "<unk>"                                                                                       \
-    }
+#define BERT    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+#define ROBERTA "<s>", "<pad>", "</s>", "<unk>", "<mask>" /* <pad> must be 1: RoBERTa's position ids start after it */
+#define T5      "<pad>", "</s>", "<unk>"
 
 static const TokenFamily families[] = {
-    { "bert", { BERT, BERT, BERT }, false },
-    { "roberta", { ROBERTA, { "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]" }, ROBERTA }, false },
-    { "t5", { T5, { "[PAD]", "[SEP]", "[UNK]" }, T5 }, true },
+    { "bert", { { BERT }, { BERT }, { BERT } }, false },
+    { "roberta", { { ROBERTA }, { "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]" }, { ROBERTA } }, false },
+    { "t5", { { T5 }, { "[PAD]", "[SEP]", "[UNK]" }, { T5 } }, true },
     { "gpt",
       { { "eos=<|endoftext|>", "bos=<|endoftext|>", "pad=<|endoftext|>" },
         { "[PAD]", "[SEP]", "[UNK]" },

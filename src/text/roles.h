@@ -15,19 +15,14 @@ G_BEGIN_DECLS
 typedef enum TokenRole { ROLE_PAD, ROLE_UNK, ROLE_EOS, ROLE_BOS, ROLE_CLS, ROLE_SEP, ROLE_MASK, TOKEN_ROLES } TokenRole;
 
 /* How a kind of tokenizer spells special tokens: <pad> or [PAD]. */
-typedef enum TokenSpelling {
-    SPELLING_BYTE_BPE,
-    SPELLING_WORDPIECE,
-    SPELLING_SENTENCEPIECE,
-    TOKEN_SPELLINGS
-} TokenSpelling;
+typedef enum TokenSpelling { SPELLING_BYTE_BPE, SPELLING_WORDPIECE, SPELLING_SENTENCEPIECE, N_SPELLINGS } TokenSpelling;
 
 /* A family of models (bert, roberta, t5, gpt) and the special tokens that its tokenizer is trained with. */
 typedef struct TokenFamily {
     const char *name;
-    const char *special_tokens[TOKEN_SPELLINGS][6]; /* for each spelling: "PIECE" or "ROLE=PIECE", in the order of ids,
+    const char *special_tokens[N_SPELLINGS][6]; /* for each spelling: "PIECE" or "ROLE=PIECE", in the order of ids,
                                                        NULL-terminated */
-    bool sentinels;                                 /* <extra_id_0> to <extra_id_99> follow the last piece, as in T5 */
+    bool sentinels;                             /* <extra_id_0> to <extra_id_99> follow the last piece, as in T5 */
 } TokenFamily;
 
 /* The family of this name; NULL, with an error that lists the families, if there is none. */

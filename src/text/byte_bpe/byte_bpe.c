@@ -187,31 +187,9 @@ static bool decode_bpe(const void *opaque, const int32_t *ids, int64_t n, TextEd
     return true;
 }
 
-const TokenizerKind kind_byte_bpe = {
-    .file_name = "vocab.json",
-    .open = byte_bpe_open_files,
-    .close = byte_bpe_free,
-    .id = byte_bpe_id,
-    .piece = piece_of_bpe,
-    .encode = encode_bpe,
-    .decode = decode_bpe,
-    .normalize = normalize_bpe,
-    .json_type = "BPE",
-    .open_json = byte_bpe_open_json,
-    .second_file = "merges.txt",
-    .to_json = byte_bpe_to_json,
-    .ends = ends_of_bpe,
-};
-
-const TokenizerKind kind_tiktoken = {
-    .file_name = "ranks.tiktoken",
-    .open = byte_bpe_open_ranks,
-    .close = byte_bpe_free,
-    .id = byte_bpe_id,
-    .piece = piece_of_bpe,
-    .encode = encode_bpe,
-    .decode = decode_bpe,
-    .normalize = normalize_bpe,
-    .to_json = byte_bpe_to_json,
-    .ends = ends_of_bpe,
-};
+#define BYTE_BPE                                                                                                       \
+    TOKENIZER_KIND(byte_bpe_free, byte_bpe_id, piece_of_bpe, encode_bpe, decode_bpe),                                  \
+        .normalize = normalize_bpe, .to_json = byte_bpe_to_json, .ends = ends_of_bpe
+const TokenizerKind kind_byte_bpe = { BYTE_BPE, TOKENIZER_OF_FILE("vocab.json", byte_bpe_open_files),
+                                      TOKENIZER_OF_JSON("BPE", byte_bpe_open_json), .second_file = "merges.txt" };
+const TokenizerKind kind_tiktoken = { BYTE_BPE, TOKENIZER_OF_FILE("ranks.tiktoken", byte_bpe_open_ranks) };

@@ -220,11 +220,8 @@ static int role_of(const ByteBpe *model, TokenRole role)
 
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts)
 {
-    *facts = (TokenizerFacts){ .name = "byte-bpe",
-                               .size = (int)model->names->len,
-                               .pad = role_of(model, ROLE_PAD),
-                               .eos = role_of(model, ROLE_EOS),
-                               .unk = role_of(model, ROLE_UNK),
-                               .bos = role_of(model, ROLE_BOS),
-                               .added = g_array_copy(model->added) };
+    *facts =
+        (TokenizerFacts){ TOKENIZER_FACTS("byte-bpe", (int)model->names->len, role_of(model, ROLE_PAD),
+                                          role_of(model, ROLE_EOS), role_of(model, ROLE_UNK), role_of(model, ROLE_BOS)),
+                          .added = g_array_copy(model->added) };
 }

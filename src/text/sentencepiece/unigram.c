@@ -406,36 +406,15 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
         return NULL;
     }
     spell_added(unigram, json->added);
-    *facts = (TokenizerFacts){ .name = bpe ? "char-bpe" : "unigram",
-                               .blank_space = blank_space_of(&unigram->text),
-                               .size = (int)n,
-                               .pad = id_of_unigram(unigram, "<pad>"),
-                               .eos = id_of_unigram(unigram, "</s>"),
-                               .unk = unigram->viterbi.unk,
-                               .bos = id_of_unigram(unigram, "<s>") };
+    *facts = (TokenizerFacts){ TOKENIZER_FACTS(bpe ? "char-bpe" : "unigram", (int)n, id_of_unigram(unigram, "<pad>"),
+                                               id_of_unigram(unigram, "</s>"), unigram->viterbi.unk,
+                                               id_of_unigram(unigram, "<s>")),
+                               .blank_space = blank_space_of(&unigram->text) };
     return unigram;
 }
 
-const TokenizerKind kind_unigram = {
-    .close = close_unigram,
-    .id = id_of_unigram,
-    .piece = piece_of_unigram,
-    .encode = encode_unigram,
-    .decode = decode_unigram,
-    .normalize = normalize_unigram,
-    .json_type = "Unigram",
-    .open_json = open_unigram_json,
-    .ends = ends_of_unigram,
-};
-
-const TokenizerKind kind_char_bpe = {
-    .close = close_unigram,
-    .id = id_of_unigram,
-    .piece = piece_of_unigram,
-    .encode = encode_unigram,
-    .decode = decode_unigram,
-    .normalize = normalize_unigram,
-    .json_type = TOKENIZER_JSON_CHARS,
-    .open_json = open_unigram_json,
-    .ends = ends_of_unigram,
-};
+#define UNIGRAM(type)                                                                                                  \
+    TOKENIZER_KIND(close_unigram, id_of_unigram, piece_of_unigram, encode_unigram, decode_unigram),                    \
+        TOKENIZER_OF_JSON(type, open_unigram_json), .normalize = normalize_unigram, .ends = ends_of_unigram
+const TokenizerKind kind_unigram = { UNIGRAM("Unigram") };
+const TokenizerKind kind_char_bpe = { UNIGRAM(TOKENIZER_JSON_CHARS) };

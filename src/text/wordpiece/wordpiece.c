@@ -100,16 +100,11 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
     }
     wordpiece->text = bert_text_of(options->text);
     const int cls = id_of_wordpiece(wordpiece, "[CLS]"), sep = id_of_wordpiece(wordpiece, "[SEP]");
-    *facts = (TokenizerFacts){ .name = "wordpiece",
-                               .blank_space = BLANK_SPLITS,
-                               .size = (int)pieces->len,
-                               .pad = id_of_wordpiece(wordpiece, "[PAD]"),
-                               .eos = sep,
-                               .unk = wordpiece->unk,
-                               .bos = cls,
-                               .added = list_specials(wordpiece),
-                               .json_frame = frame_of(sep >= 0 ? cls : -1, cls >= 0 ? sep : -1, false),
-                               .json_typed = true };
+    *facts =
+        (TokenizerFacts){ TOKENIZER_FACTS("wordpiece", (int)pieces->len, id_of_wordpiece(wordpiece, "[PAD]"), sep,
+                                          wordpiece->unk, cls),
+                          .blank_space = BLANK_SPLITS, .added = list_specials(wordpiece),
+                          .json_frame = frame_of(sep >= 0 ? cls : -1, cls >= 0 ? sep : -1, false), .json_typed = true };
     return wordpiece;
 }
 
@@ -379,17 +374,10 @@ static json_t *wordpiece_to_json(const void *model, const char *data, size_t byt
                                     options->max_chars, "vocab", vocab));
 }
 
-const TokenizerKind kind_wordpiece = {
-    .file_name = "vocab.txt",
-    .open = open_vocabulary,
-    .close = close_wordpiece,
-    .id = id_of_wordpiece,
-    .piece = piece_of_wordpiece,
-    .encode = encode_wordpiece,
-    .decode = decode_wordpiece,
-    .normalize = normalize_wordpiece,
-    .json_type = "WordPiece",
-    .open_json = open_wordpiece_json,
-    .to_json = wordpiece_to_json,
-    .ends = ends_of_wordpiece,
-};
+const TokenizerKind kind_wordpiece = { TOKENIZER_KIND(close_wordpiece, id_of_wordpiece, piece_of_wordpiece,
+                                                      encode_wordpiece, decode_wordpiece),
+                                       TOKENIZER_OF_FILE("vocab.txt", open_vocabulary),
+                                       TOKENIZER_OF_JSON("WordPiece", open_wordpiece_json),
+                                       .normalize = normalize_wordpiece,
+                                       .to_json = wordpiece_to_json,
+                                       .ends = ends_of_wordpiece };
