@@ -110,6 +110,4 @@ static Found next_sentence(RecordReader *reader, GError **error)
 
 const RecordKind conll_records = { .suffixes = { ".conll", ".bio" },
                                    .traits = { .values = true, .columns = true, .names_read = true },
-                                   .returns = RETURNS_DROPPED,
-                                   .open = open_sentences,
-                                   .next = next_sentence };
+                                   RECORD_READ(RETURNS_DROPPED, open_sentences, next_sentence) };

@@ -84,7 +84,5 @@ static Found next_value(RecordReader *reader, GError **error)
 
 const RecordKind json_records = { .suffixes = { ".json" },
                                   .traits = { .values = true },
-                                  .returns = RETURNS_KEPT,
-                                  .open = open_file,
-                                  .next = next_value,
+                                  RECORD_READ(RETURNS_KEPT, open_file, next_value),
                                   .numbered = true };

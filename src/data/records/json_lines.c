@@ -183,7 +183,5 @@ static bool open_lines(RecordReader *reader, GError **error)
 const RecordKind jsonl_records = { .suffixes = { ".jsonl", ".ndjson" },
                                    .corpus_suffixes = { ".jsonl", ".ndjson", ".json" },
                                    .traits = { .values = true },
-                                   .returns = RETURNS_DROPPED,
-                                   .open = open_lines,
-                                   .next = next_line,
+                                   RECORD_READ(RETURNS_DROPPED, open_lines, next_line),
                                    .keeps_line = true };

@@ -50,6 +50,4 @@ static Found next_lines(RecordReader *reader, GError **error)
 }
 
 const RecordKind parallel_records = { .traits = { .values = true, .columns = true },
-                                      .returns = RETURNS_DROPPED,
-                                      .open = open_parallel_files,
-                                      .next = next_lines };
+                                      RECORD_READ(RETURNS_DROPPED, open_parallel_files, next_lines) };

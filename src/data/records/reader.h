@@ -29,6 +29,8 @@ typedef struct RecordKind {
     bool numbered;   /* a record's position is its number within the file ("x.json: record 3"), not the line */
     bool keeps_line; /* Record.text is the line of the file */
 } RecordKind;
+/* The fields of a RecordKind that all have. */
+#define RECORD_READ(returns_, open_, next_) .returns = (returns_), .open = (open_), .next = (next_)
 
 #define RECORD_KIND(NAME, name) extern const RecordKind name##_records;
 RECORD_FORMATS(RECORD_KIND)

@@ -71,6 +71,4 @@ static Found next_copy(RecordReader *reader, GError **error)
 }
 
 const RecordKind copy_records = { .traits = { .values = true, .columns = true },
-                                  .returns = RETURNS_DROPPED,
-                                  .open = reader_open_lines,
-                                  .next = next_copy };
+                                  RECORD_READ(RETURNS_DROPPED, reader_open_lines, next_copy) };

@@ -322,21 +322,8 @@ static Found next_record(RecordReader *reader, GError **error)
     return reader_take_root(reader, row, error);
 }
 
-const RecordKind tsv_records = {
-    .suffixes = { ".tsv", ".tab" },
-    .corpus_suffixes = { ".tsv" },
-    .traits = { .values = true, .columns = true, .delimiter = '\t', .names_read = true },
-    .returns = RETURNS_KEPT,
-    .open = open_table,
-    .next = next_record,
-    .close = free_row,
-};
-const RecordKind csv_records = {
-    .suffixes = { ".csv" },
-    .corpus_suffixes = { ".csv" },
-    .traits = { .values = true, .columns = true, .delimiter = ',', .names_read = true },
-    .returns = RETURNS_KEPT,
-    .open = open_table,
-    .next = next_record,
-    .close = free_row,
-};
+#define TABLE(delimiter_)                                                                                              \
+    .traits = { .values = true, .columns = true, .delimiter = (delimiter_), .names_read = true },                      \
+    RECORD_READ(RETURNS_KEPT, open_table, next_record), .close = free_row
+const RecordKind tsv_records = { TABLE('\t'), .suffixes = { ".tsv", ".tab" }, .corpus_suffixes = { ".tsv" } };
+const RecordKind csv_records = { TABLE(','), .suffixes = { ".csv" }, .corpus_suffixes = { ".csv" } };

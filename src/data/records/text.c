@@ -149,8 +149,7 @@ static Found next_part(RecordReader *reader, GError **error)
     return FOUND_RECORD;
 }
 
-const RecordKind text_records = {
-    .corpus_suffixes = { ".txt" }, .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_block
-};
-const RecordKind parts_records = { .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_part };
-const RecordKind file_records = { .returns = RETURNS_DROPPED, .open = reader_open_lines, .next = next_file };
+const RecordKind text_records = { .corpus_suffixes = { ".txt" },
+                                  RECORD_READ(RETURNS_DROPPED, reader_open_lines, next_block) };
+const RecordKind parts_records = { RECORD_READ(RETURNS_DROPPED, reader_open_lines, next_part) };
+const RecordKind file_records = { RECORD_READ(RETURNS_DROPPED, reader_open_lines, next_file) };
