@@ -6,8 +6,6 @@
 
 #include <stdint.h>
 
-G_BEGIN_DECLS
-
 /* An added token; the fields have their names in Hugging Face's files. */
 typedef struct AddedToken {
     const char *content; /* the text that is searched for */
@@ -70,5 +68,3 @@ bool added_tokens_encode(const AddedTokens *added, const char *text, size_t byte
 /* As added_tokens_encode, and appends to `ends` (uint32_t) the byte of the text before which each id ends. */
 bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                               GArray *ends, GError **error);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-G_BEGIN_DECLS
-
 typedef struct CharsMap {
     uint32_t *units;
     size_t n_units;      /* 0 means an empty map, which changes no text */
@@ -30,5 +28,3 @@ const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, s
 /* Appends the normalized form of UTF-8 text to `out`: from left to right, the longest key that matches is replaced;
  * characters without a matching key are copied. */
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out);
-
-G_END_DECLS

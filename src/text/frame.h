@@ -7,8 +7,6 @@
 #include <jansson.h>
 #include <stdint.h>
 
-G_BEGIN_DECLS
-
 typedef struct Tokenizer Tokenizer;
 
 #define FRAME_MOST 8 /* largest number of special tokens in one position of a frame */
@@ -41,5 +39,3 @@ void frame_append(GArray *ids, const FrameTokens *tokens);
 /* Builds the post_processor of a tokenizer.json for a frame: the inverse of frame_read. typed: true means that the
  * second text of a pair has token type 1. Returns a new reference; JSON null for an empty frame. */
 json_t *frame_json(const TextFrame *frame, bool typed, const Tokenizer *tok);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include <jansson.h>
 
-G_BEGIN_DECLS
-
 #define TOKENIZER_SENTINELS                                                                                            \
     100 /* number of sentinels that are added to a tokenizer without sentinels: T5's <extra_id_0> to <extra_id_99> */
 #define TOKENIZER_MAX_SENTINELS 4096 /* largest number of sentinels of a tokenizer; AST-T5 has 1,024 */
@@ -46,5 +44,3 @@ json_t *token_roles_given(const char *const *entries);
 /* Checks a list of special tokens. It is a user's error if two entries have the same role, or if one is given a role
  * that another has by convention. */
 bool token_roles_check(const char *const *entries, GError **error);
-
-G_END_DECLS

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-G_BEGIN_DECLS
-
 typedef enum ClassText {
     CLASS_AS_FILE,    /* the file says how text is split */
     CLASS_BYTE_LEVEL, /* GPT2Tokenizer, RobertaTokenizer: words by GPT-2's pattern; no normalizer */
@@ -36,5 +34,3 @@ bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root);
 uint64_t tokenizer_class_hash(const TokenizerClass *class_);
 /* Whether a tokenizer.json has a pre_tokenizer of type ByteLevel, alone or in a Sequence. */
 bool tokenizer_class_is_byte_level(const json_t *root);
-
-G_END_DECLS

@@ -1,8 +1,10 @@
+#include <glib.h>
+#include <jansson.h>
+extern "C" {
 #include "text/sentencepiece/model.h"
-
-#include "text/roles.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/word_table.h"
+}
 
 #include <algorithm>
 #include <exception>

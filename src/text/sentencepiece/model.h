@@ -11,8 +11,6 @@
 
 #include <jansson.h>
 
-G_BEGIN_DECLS
-
 #define SP_SPACE "\xe2\x96\x81" /* U+2581 "▁", which stands for a space in pieces */
 
 enum { SP_NORMAL = 1, SP_UNKNOWN, SP_CONTROL, SP_USER, SP_UNUSED, SP_BYTE }; /* types of pieces */
@@ -127,5 +125,3 @@ bool anchor_cut(GString *normal, GArray *map, size_t bytes, TextEdges edges, Bla
  * content of the .model file, *bytes its length; free with g_free. */
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, int64_t *left_out, GError **error);
-
-G_END_DECLS

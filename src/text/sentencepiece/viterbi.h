@@ -4,8 +4,6 @@
 
 #include "text/sentencepiece/model.h"
 
-G_BEGIN_DECLS
-
 typedef struct Viterbi {
     Trie trie;          /* maps the text of a piece to its id */
     float *scores;      /* log probabilities, indexed by id */
@@ -27,5 +25,3 @@ bool viterbi_check_bytes(const Viterbi *viterbi, GError **error);
  * with equal sums the one whose last piece starts first is taken. */
 void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, float *score, GArray *ids);
 void viterbi_clear(Viterbi *viterbi);
-
-G_END_DECLS
