@@ -1,11 +1,8 @@
 /* bench.h: the measurements of `loam bench`. Each prints its result, as text or as a JSON object. */
 #pragma once
 
-#include "base/error.h"
 #include "device/profile.h"
 #include "run/config/config.h"
-
-#include <jansson.h>
 
 typedef struct BenchOps {
     double seconds; /* to measure each operation */

@@ -9,14 +9,11 @@
 #include "comm/nccl/nccl.h"
 #include "device/cuda/cuda.h"
 #include "device/gemm_peak.h"
-#include "device/ops.h"
 #include "plan/cluster/cluster.h"
 #include "run/compute_device.h"
-#include "run/config/config.h"
 #include "run/launch.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #include "base/json_line.h"
 #include "base/philox.h"
 #include "bench/bench.h"
-#include "run/config/config.h"
 #include "run/model_path.h"
 
 #include <inttypes.h>

@@ -6,7 +6,6 @@
 #include "plan/step_timer.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 

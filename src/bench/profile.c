@@ -4,7 +4,6 @@
 #include "bench/bench.h"
 
 #include "run/compute_device.h"
-#include "run/config/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,14 +2,11 @@
 #include "base/json_line.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "model/pipeline/pipeline.h"
 #include "plan/step_timer.h"
 #include "plan/trace.h"
-#include "run/config/config.h"
 #include "run/launch.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 
 /* Kernel launches count as hidden (overlapped) if the host queues a microbatch in less than this share of the

@@ -4,9 +4,6 @@
 
 #include "run/model_path.h"
 
-#include <glib.h>
-#include <jansson.h>
-
 /* A hash of everything that determines answers: the weights in the dtype of the computation, the model's options, the
  * tokenizer, and `settings`, all other settings as text. */
 uint64_t model_hash(const LoadedModel *loaded, const char *settings);

@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "run/launch.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- ops ---- */
@@ -24,7 +23,7 @@ static const char about_ops[] =
 
 static BenchOps ops = { .seconds = 0.3 };
 static const GOptionEntry ops_entries[] = {
-    CLI_VALUE("seconds", ops.seconds, "seconds to measure each operation (default 0.3)", "S"),
+    CLI_VALUE("seconds", ops.seconds, "S", "seconds to measure each operation (default 0.3)"),
     CLI_SWITCH("json", ops.as_json, "one JSON object"),
     { 0 },
 };
@@ -67,9 +66,9 @@ static const char about_step[] =
 
 static BenchStep step = { .seconds = 20 };
 static const GOptionEntry step_entries[] = {
-    CLI_VALUE("seconds", step.seconds, "seconds to measure (default 20)", "S"),
+    CLI_VALUE("seconds", step.seconds, "S", "seconds to measure (default 20)"),
     CLI_SWITCH("profile", step.profile, "print the share of time of each operation"),
-    CLI_PATH("trace", step.trace, "write a trace of one more step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_PATH("trace", step.trace, "FILE", "write a trace of one more step, for ui.perfetto.dev or chrome://tracing"),
     CLI_SWITCH("json", step.as_json, "one JSON object"),
     { 0 },
 };
@@ -106,10 +105,10 @@ static const char about_comm[] =
 
 static BenchComm comm = { .seconds = 0.2, .most = 16 };
 static const GOptionEntry comm_entries[] = {
-    CLI_VALUE("seconds", comm.seconds, "seconds to measure each collective at each size (default 0.2)", "S"),
-    CLI_VALUE("most", comm.most, "the largest message, in MB (default 16); the others are smaller by factors of 16",
-              "MB"),
-    CLI_PATH("out", comm.out, "write the measurements as JSON, for loam plan --machine FILE", "FILE"),
+    CLI_VALUE("seconds", comm.seconds, "S", "seconds to measure each collective at each size (default 0.2)"),
+    CLI_VALUE("most", comm.most, "MB",
+              "the largest message, in MB (default 16); the others are smaller by factors of 16"),
+    CLI_PATH("out", comm.out, "FILE", "write the measurements as JSON, for loam plan --machine FILE"),
     CLI_SWITCH("json", comm.as_json, "print the measurements as JSON"),
     { 0 },
 };
@@ -156,12 +155,12 @@ static const GOptionEntry generate_entries[] = {
     CLI_MODEL(answers.model),
     CLI_DEVICE(answers.device),
     CLI_PRECISION(precision_name),
-    CLI_VALUE("batch", answers.batch, "prompts in one batch (default 1)", "N"),
-    CLI_VALUE("input", answers.input, "tokens per prompt (default 64)", "N"),
-    CLI_VALUE("tokens", answers.tokens, "tokens per answer (default 64)", "N"),
-    CLI_VALUE("beams", answers.beams, "beam search with K hypotheses (default 1: greedy decoding)", "K"),
-    CLI_VALUE("runs", answers.runs, "number of measurements, of which the median is printed (default 3)", "N"),
-    CLI_VALUE("threads", answers.threads, "compute threads (default: one per core)", "N"),
+    CLI_VALUE("batch", answers.batch, "N", "prompts in one batch (default 1)"),
+    CLI_VALUE("input", answers.input, "N", "tokens per prompt (default 64)"),
+    CLI_VALUE("tokens", answers.tokens, "N", "tokens per answer (default 64)"),
+    CLI_VALUE("beams", answers.beams, "K", "beam search with K hypotheses (default 1: greedy decoding)"),
+    CLI_VALUE("runs", answers.runs, "N", "number of measurements, of which the median is printed (default 3)"),
+    CLI_VALUE("threads", answers.threads, "N", "compute threads (default: one per core)"),
     CLI_SWITCH("profile", answers.profile, "print the share of time of each operation"),
     CLI_SWITCH("json", answers.as_json, "one JSON object"),
     { 0 },

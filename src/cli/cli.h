@@ -41,11 +41,11 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
 
 /* Entries of an option table. CLI_VALUE: --NAME VALUE, parsed by the type of `variable`; CLI_PATH: --NAME with a path;
  * CLI_SWITCH: --NAME without a value, sets a gboolean. value: the placeholder in the help. */
-#define CLI_VALUE(name, variable, help, value) CLI_ENTRY(name, CLI_TYPE(variable), variable, help, value)
-#define CLI_PATH(name, variable, help, value)  CLI_ENTRY(name, G_OPTION_ARG_FILENAME, variable, help, value)
-#define CLI_SWITCH(name, variable, help)       CLI_ENTRY(name, G_OPTION_ARG_NONE, variable, help, NULL)
+#define CLI_VALUE(name, variable, value, help) CLI_ENTRY(name, CLI_TYPE(variable), variable, value, help)
+#define CLI_PATH(name, variable, value, help)  CLI_ENTRY(name, G_OPTION_ARG_FILENAME, variable, value, help)
+#define CLI_SWITCH(name, variable, help)       CLI_ENTRY(name, G_OPTION_ARG_NONE, variable, NULL, help)
 /* clang-format off */
-#define CLI_ENTRY(name, type, variable, help, value) { name, 0, 0, type, &(variable), help, value }
+#define CLI_ENTRY(name, type, variable, value, help) { name, 0, 0, type, &(variable), help, value }
 #define CLI_TYPE(variable)                                                                                             \
     _Generic((variable), int: G_OPTION_ARG_INT, int64_t: G_OPTION_ARG_INT64, double: G_OPTION_ARG_DOUBLE,              \
              char *: G_OPTION_ARG_STRING, const char *: G_OPTION_ARG_STRING, char **: G_OPTION_ARG_STRING_ARRAY)
@@ -66,29 +66,26 @@ bool cli_check_count(const char *name, int64_t value, int64_t least, int64_t mos
 /* Reads the value of --on-error, "stop" or "skip"; NULL means to stop. */
 bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 #define CLI_ON_ERROR(to, what)                                                                                         \
-    CLI_VALUE("on-error", to, "stop at " what " that cannot be read (default), or skip it", "stop|skip")
+    CLI_VALUE("on-error", to, "stop|skip", "stop at " what " that cannot be read (default), or skip it")
 #define CLI_INPUT_FORMAT(to)                                                                                           \
-    CLI_VALUE("input-format", to,                                                                                      \
+    CLI_VALUE("input-format", to, RECORD_CORPUS_FORMAT_NAMES,                                                          \
               "read every file as text, jsonl (an object per line), a table or file (a document); default: by its "    \
-              "name",                                                                                                  \
-              RECORD_CORPUS_FORMAT_NAMES)
+              "name")
 #define CLI_DELIMITER(to)                                                                                              \
-    CLI_VALUE("delimiter", to,                                                                                         \
-              "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)",   \
-              "C")
-#define CLI_MODEL(to) CLI_PATH("model", to, "the model", "MODEL")
+    CLI_VALUE("delimiter", to, "C",                                                                                    \
+              "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)")
+#define CLI_MODEL(to) CLI_PATH("model", to, "MODEL", "the model")
 #define CLI_TOKENIZER(to)                                                                                              \
-    CLI_PATH("tokenizer", to, "tokenizer file or folder, needed if there is none beside the model", "FILE")
+    CLI_PATH("tokenizer", to, "FILE", "tokenizer file or folder, needed if there is none beside the model")
 #define CLI_DEVICE(to)                                                                                                 \
-    CLI_VALUE("device", to, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto")
+    CLI_VALUE("device", to, "cpu|cuda|cuda:N|auto", "device (default cpu); auto: a GPU if one can be used")
 #define CLI_PRECISION(to)                                                                                              \
-    CLI_VALUE("precision", to, "precision (default: that of training; f32 if the model is not from a run)",            \
-              "f32|bf16|fp16|auto")
+    CLI_VALUE("precision", to, "f32|bf16|fp16|auto",                                                                   \
+              "precision (default: that of training; f32 if the model is not from a run)")
 #define CLI_BLANKS(to)                                                                                                 \
-    CLI_VALUE("blanks", to,                                                                                            \
+    CLI_VALUE("blanks", to, "corpus|transformers",                                                                     \
               "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or "              \
-              "transformers, each text between them by itself",                                                        \
-              "corpus|transformers")
+              "transformers, each text between them by itself")
 #define CLI_REPLACE(to) CLI_SWITCH("replace", to, "replace what an earlier command wrote there")
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */

@@ -5,14 +5,13 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/run_settings.h"
+#include "cli/collect/collect.h"
 #include "report/plot.h"
 #include "report/series.h"
 #include "run/history.h"
 #include "run/run_dir.h"
 #include "run/run_find.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -32,9 +31,9 @@ static int rows = 8;
 static char *svg_path, *baseline_text;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("rows", rows, "rows of each table of losses (default 8)", "N"),
-    CLI_PATH("svg", svg_path, "plot the loss curves as an SVG", "FILE"),
-    CLI_VALUE("baseline", baseline_text, "with --svg: also draw this loss as a dashed line", "NAME=LOSS"),
+    CLI_VALUE("rows", rows, "N", "rows of each table of losses (default 8)"),
+    CLI_PATH("svg", svg_path, "FILE", "plot the loss curves as an SVG"),
+    CLI_VALUE("baseline", baseline_text, "NAME=LOSS", "with --svg: also draw this loss as a dashed line"),
     CLI_SWITCH("json", as_json, "print one JSON object per option, then one per row"),
     { 0 },
 };

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE "loam dataset merge|shuffle|split PREFIX… --out PREFIX [--seed N] [--shares 949,50,1]"
@@ -22,10 +21,10 @@ static char *out, *shares_text;
 static gint64 seed;
 static gboolean replace;
 static const GOptionEntry entries[] = {
-    CLI_PATH("out", out, "path prefix of the new dataset; missing folders are created", "PREFIX"),
-    CLI_VALUE("seed", seed, "shuffle: seed of the order (default 0)", "N"),
-    CLI_VALUE("shares", shares_text, "split: sizes of train, valid and test in any unit, as Megatron's --split",
-              "A,B,C"),
+    CLI_PATH("out", out, "PREFIX", "path prefix of the new dataset; missing folders are created"),
+    CLI_VALUE("seed", seed, "N", "shuffle: seed of the order (default 0)"),
+    CLI_VALUE("shares", shares_text, "A,B,C",
+              "split: sizes of train, valid and test in any unit, as Megatron's --split"),
     CLI_REPLACE(replace),
     { 0 },
 };

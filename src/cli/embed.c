@@ -9,9 +9,7 @@
 #include "model/hf/hf.h"
 #include "run/config/config.h"
 #include "run/model_path.h"
-#include "text/tokenizer_json.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,18 +38,17 @@ static const GOptionEntry entries[] = {
     CLI_TOKENIZER(tokenizer_file),
     CLI_DEVICE(device_name),
     CLI_PRECISION(precision_name),
-    CLI_VALUE("pooling", pooling_name,
+    CLI_VALUE("pooling", pooling_name, "mean|first|last|max|sqrt|weighted|pooler|none",
               "mean of the hidden states, first: that of the first token, last, max, sqrt: mean times the root of the "
               "length, weighted: mean by position, pooler: BERT's pooler, none: one vector per token (default: what a "
-              "folder's modules.json declares, else mean)",
-              "mean|first|last|max|sqrt|weighted|pooler|none"),
+              "folder's modules.json declares, else mean)"),
     CLI_SWITCH("normalize", normalize, "scale vectors to length 1"),
-    CLI_VALUE("max-tokens", max_tokens, "truncate longer texts to N tokens (default: model.max_positions)", "N"),
-    CLI_VALUE("batch", batch, "texts of --max-tokens tokens in one batch, or more shorter texts (default 16)", "N"),
-    CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the text is this field", "FIELD"),
+    CLI_VALUE("max-tokens", max_tokens, "N", "truncate longer texts to N tokens (default: model.max_positions)"),
+    CLI_VALUE("batch", batch, "N", "texts of --max-tokens tokens in one batch, or more shorter texts (default 16)"),
+    CLI_VALUE("jsonl", jsonl_field, "FIELD", "lines are JSON objects; the text is this field"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces"),
     CLI_ON_ERROR(on_error, "a line"),
-    CLI_PATH("npy", npy_path, "write a NumPy matrix of f32 with one row per line, instead of JSON", "FILE"),
+    CLI_PATH("npy", npy_path, "FILE", "write a NumPy matrix of f32 with one row per line, instead of JSON"),
     { 0 },
 };
 

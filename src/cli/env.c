@@ -8,8 +8,6 @@
 #include "device/device.h"
 
 #include <dnnl_version.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

@@ -101,14 +101,14 @@ bool verb_export(int argc, char **argv, GError **error)
     g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL, *base = NULL;
     gboolean replace = false;
     const GOptionEntry entries[] = {
-        CLI_VALUE("to", to, "format of the folder", "hf|peft"),
-        CLI_PATH("out", out, "folder to write; must be absent or empty, or with --replace an earlier export", "FOLDER"),
+        CLI_VALUE("to", to, "hf|peft", "format of the folder"),
+        CLI_PATH("out", out, "FOLDER", "folder to write; must be absent or empty, or with --replace an earlier export"),
         CLI_SWITCH("replace", replace, "hf: replace an earlier export in this folder, all at once"),
-        CLI_VALUE("base", base, "peft: folder or name of the model that the adapters belong to", "MODEL"),
-        CLI_PATH("tokenizer", tokenizer, "tokenizer to export instead of the one beside the model", "FILE"),
-        CLI_VALUE("dtype", dtype, "dtype of the tensors (default f32)", "f32|bf16|f16"),
-        CLI_VALUE("shard-size", shard_size, "maximum size of a file of tensors, such as 2GB (default: one file)",
-                  "SIZE"),
+        CLI_VALUE("base", base, "MODEL", "peft: folder or name of the model that the adapters belong to"),
+        CLI_PATH("tokenizer", tokenizer, "FILE", "tokenizer to export instead of the one beside the model"),
+        CLI_VALUE("dtype", dtype, "f32|bf16|f16", "dtype of the tensors (default f32)"),
+        CLI_VALUE("shard-size", shard_size, "SIZE",
+                  "maximum size of a file of tensors, such as 2GB (default: one file)"),
         { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))

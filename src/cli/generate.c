@@ -10,9 +10,7 @@
 
 #include <float.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,24 +55,23 @@ static const GOptionEntry entries[] = {
     CLI_TOKENIZER(tokenizer_file),
     CLI_DEVICE(device_name),
     CLI_PRECISION(precision_name),
-    CLI_VALUE("max-tokens", settings.max_tokens, "maximum tokens of an answer (default 64, at most 32768)", "N"),
-    CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: no beam search)", "K"),
-    CLI_VALUE("length-penalty", length_penalty,
-              "A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
-    CLI_VALUE("temperature", settings.temperature, "sampling temperature; 0 means greedy decoding (default)", "T"),
-    CLI_VALUE("top-k", settings.top_k, "sample from the K most likely tokens; 0 means all (default)", "K"),
-    CLI_VALUE("top-p", settings.top_p,
-              "sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
-    CLI_VALUE("repetition-penalty", settings.repetition_penalty,
-              "R > 1 makes tokens of the answer, and of a GPT's prompt, less likely to come again (default 1: off)",
-              "R"),
-    CLI_VALUE("n", n_answers, "answers per line: samples, or the best hypotheses of beam search (default 1)", "N"),
-    CLI_VALUE("seed", seed, "seed of sampling (default 1)", "S"),
-    CLI_VALUE("batch", batch, "maximum number of lines answered in one batch (default 16)", "N"),
+    CLI_VALUE("max-tokens", settings.max_tokens, "N", "maximum tokens of an answer (default 64, at most 32768)"),
+    CLI_VALUE("beams", settings.beams, "K", "beam search with K hypotheses (default 1: no beam search)"),
+    CLI_VALUE("length-penalty", length_penalty, "A",
+              "A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)"),
+    CLI_VALUE("temperature", settings.temperature, "T", "sampling temperature; 0 means greedy decoding (default)"),
+    CLI_VALUE("top-k", settings.top_k, "K", "sample from the K most likely tokens; 0 means all (default)"),
+    CLI_VALUE("top-p", settings.top_p, "P",
+              "sample from the smallest set of most likely tokens with total probability P (default 1)"),
+    CLI_VALUE("repetition-penalty", settings.repetition_penalty, "R",
+              "R > 1 makes tokens of the answer, and of a GPT's prompt, less likely to come again (default 1: off)"),
+    CLI_VALUE("n", n_answers, "N", "answers per line: samples, or the best hypotheses of beam search (default 1)"),
+    CLI_VALUE("seed", seed, "S", "seed of sampling (default 1)"),
+    CLI_VALUE("batch", batch, "N", "maximum number of lines answered in one batch (default 16)"),
     CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
     CLI_BLANKS(blanks),
-    CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
+    CLI_VALUE("jsonl", jsonl_field, "FIELD", "lines are JSON objects; the prompt is this field"),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
     { 0 },

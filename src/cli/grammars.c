@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 #include "text/syntax/syntax.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE "loam grammars list|install [--from FOLDER]"
@@ -18,7 +17,7 @@ static const char about[] =
 
 static char *from;
 static const GOptionEntry entries[] = {
-    CLI_PATH("from", from, "install: folder with the files NAME.so", "FOLDER"),
+    CLI_PATH("from", from, "FOLDER", "install: folder with the files NAME.so"),
     { 0 },
 };
 

@@ -80,8 +80,8 @@ bool verb_import(int argc, char **argv, GError **error)
 {
     g_autofree char *out = NULL, *from = NULL;
     const GOptionEntry entries[] = {
-        CLI_PATH("out", out, "checkpoint folder to write; must be absent or empty", "DIR"),
-        CLI_VALUE("from", from, "format (default hf)", "hf|t5x|fairseq"),
+        CLI_PATH("out", out, "DIR", "checkpoint folder to write; must be absent or empty"),
+        CLI_VALUE("from", from, "hf|t5x|fairseq", "format (default hf)"),
         { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))

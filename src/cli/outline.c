@@ -4,17 +4,12 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "data/sources.h"
-#include "device/device.h"
-#include "device/gemm_peak.h"
 #include "eval/heldout.h"
-#include "model/model.h"
 #include "plan/micro_batch.h"
 #include "plan/step_timer.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/compute_device.h"
 #include "run/run_dir.h"
-
-#include <math.h>
 
 #define PEAK_WINDOWS 8 /* parts of a measurement, of which the fastest counts: others' load comes and goes */
 #define PEAK_SECONDS 0.2

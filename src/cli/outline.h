@@ -4,7 +4,6 @@
 
 #include "data/loader.h"
 #include "plan/cluster/cluster.h"
-#include "run/config/config.h"
 
 /* Resolves the vocabulary and the precision, and opens tokenizer and datasets, or the examples of a
  * task. Those that cannot be read, because they

@@ -1,9 +1,7 @@
 /* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
 #include "base/foreign.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "cli/answers_file.h"
-#include "cli/cli.h"
 #include "cli/prompts.h"
 #include "cli/task_model.h"
 #include "data/labels.h"
@@ -40,13 +38,12 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
     CLI_SWITCH("raw", raw, "a line is the whole input, without template"),
     CLI_SWITCH("json", as_json, "print one JSON object per line: input, prediction, logprob"),
-    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy decoding)", "K"),
+    CLI_VALUE("beams", beams, "K", "beam search with K hypotheses (default 1: greedy decoding)"),
     CLI_RANK(rank_by, ""),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels"),
-    CLI_PATH("out", out_path,
-             "write answers to this file as JSON lines; after an interruption the same command continues the file",
-             "FILE"),
+    CLI_PATH("out", out_path, "FILE",
+             "write answers to this file as JSON lines; after an interruption the same command continues the file"),
     { 0 },
 };
 

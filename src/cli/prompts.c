@@ -1,11 +1,9 @@
 #include "cli/prompts.h"
 
-#include "base/file.h"
 #include "base/foreign.h"
 #include "base/json_line.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "model/special_tokens/special_tokens.h"
 
 #include <errno.h>
 #include <inttypes.h>

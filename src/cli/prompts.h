@@ -2,9 +2,6 @@
 #pragma once
 
 #include "model/model.h"
-#include "text/tokenizer.h"
-
-#include <jansson.h>
 
 #define MAX_PROMPT_TOKENS 32768 /* limit: the time of attention grows with the square of the length */
 

@@ -19,8 +19,8 @@ static const char about[] =
 
 static char *out, *by;
 static const GOptionEntry entries[] = {
-    CLI_PATH("out", out, "file of the page (default: report.html in the folder of the first run)", "FILE"),
-    CLI_VALUE("by", by, "horizontal axis (default: step, or tokens if steps differ in size)", "step|tokens|hours"),
+    CLI_PATH("out", out, "FILE", "file of the page (default: report.html in the folder of the first run)"),
+    CLI_VALUE("by", by, "step|tokens|hours", "horizontal axis (default: step, or tokens if steps differ in size)"),
     { 0 },
 };
 

@@ -21,7 +21,7 @@ static const char about[] = "Puts a run back to one of its checkpoints: later ch
 static char *to;
 static gboolean undo;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("to", to, "step of the checkpoint to go back to", "STEP"),
+    CLI_VALUE("to", to, "STEP", "step of the checkpoint to go back to"),
     CLI_SWITCH("undo", undo, "undo the rollbacks since the last save"),
     { 0 },
 };

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
-#include "data/labels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,22 +32,22 @@ static int64_t seed = 1;
 static ScoreOptions options = { .confidence = 95 };
 static const GOptionEntry entries[] = {
     CLI_SWITCH("list", list, "print all scores and the kind of input of each"),
-    CLI_VALUE("bootstrap", options.resamples, "confidence intervals from N bootstrap resamples; 0 means none (default)",
-              "N"),
-    CLI_VALUE("confidence", options.confidence, "share of resamples within the interval, in percent (default 95)",
-              "PERCENT"),
-    CLI_VALUE("seed", seed, "seed of the resamples (default 1)", "N"),
-    CLI_VALUE("positive", options.positive, "f1, multirc: the positive label (default 1)", "LABEL"),
-    CLI_VALUE("labels", labels, "f1_macro, f1_micro: labels to average over (default: all that occur)", "A,B,…"),
-    CLI_PATH("groups", groups, "multirc: file with the question of each example", "FILE"),
+    CLI_VALUE("bootstrap", options.resamples, "N",
+              "confidence intervals from N bootstrap resamples; 0 means none (default)"),
+    CLI_VALUE("confidence", options.confidence, "PERCENT",
+              "share of resamples within the interval, in percent (default 95)"),
+    CLI_VALUE("seed", seed, "N", "seed of the resamples (default 1)"),
+    CLI_VALUE("positive", options.positive, "LABEL", "f1, multirc: the positive label (default 1)"),
+    CLI_VALUE("labels", labels, "A,B,…", "f1_macro, f1_micro: labels to average over (default: all that occur)"),
+    CLI_PATH("groups", groups, "FILE", "multirc: file with the question of each example"),
     CLI_SWITCH("stem", options.stem, "ROUGE: stem words, as rouge_score does with use_stemmer=True"),
     CLI_SWITCH("lowercase", options.lowercase, "BLEU, chrF: ignore case"),
-    CLI_VALUE("tokenizer", tokenizer, "BLEU (default 13a)", "13a|intl|char|none"),
-    CLI_VALUE("smoothing", smoothing, "BLEU (default exp)", "exp|floor|add-k|none"),
-    CLI_VALUE("smooth-value", options.smooth_value, "value for --smoothing floor (default 0.1) or add-k (default 1)",
-              "X"),
-    CLI_VALUE("language", options.language, "CodeBLEU: programming language", "java|c_sharp|c|javascript|go|python"),
-    CLI_VALUE("word-order", options.word_order, "chrF: also n-grams of up to N words; 2 means chrF++ (default 0)", "N"),
+    CLI_VALUE("tokenizer", tokenizer, "13a|intl|char|none", "BLEU (default 13a)"),
+    CLI_VALUE("smoothing", smoothing, "exp|floor|add-k|none", "BLEU (default exp)"),
+    CLI_VALUE("smooth-value", options.smooth_value, "X",
+              "value for --smoothing floor (default 0.1) or add-k (default 1)"),
+    CLI_VALUE("language", options.language, "java|c_sharp|c|javascript|go|python", "CodeBLEU: programming language"),
+    CLI_VALUE("word-order", options.word_order, "N", "chrF: also n-grams of up to N words; 2 means chrF++ (default 0)"),
     CLI_SWITCH("json", as_json, "print one JSON object per score"),
     { 0 },
 };

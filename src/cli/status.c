@@ -5,9 +5,6 @@
 #include "run/run_find.h"
 #include "run/run_status.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define USAGE "loam status RUN… [--silent TIME] [--stalled TIME] [--json]"
 
 static const char about[] =
@@ -101,9 +98,9 @@ static int find_runs(GPtrArray *dirs, GPtrArray *remnants, char *const *paths, i
 bool verb_status(int argc, char **argv, GError **error)
 {
     const GOptionEntry entries[] = {
-        CLI_VALUE("silent", silent, "a run whose ranks are silent for longer is lost (default 60s)", "TIME"),
-        CLI_VALUE("stalled", stalled,
-                  "a run that is in one place for longer, and for 20 steps, is stalled (default 10m)", "TIME"),
+        CLI_VALUE("silent", silent, "TIME", "a run whose ranks are silent for longer is lost (default 60s)"),
+        CLI_VALUE("stalled", stalled, "TIME",
+                  "a run that is in one place for longer, and for 20 steps, is stalled (default 10m)"),
         CLI_SWITCH("json", as_json, "print one JSON object per run"),
         { 0 },
     };

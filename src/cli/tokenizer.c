@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,42 +37,40 @@ static char *kind, *train_out, *field, *specials, *on_error, *input_format, *del
 static gboolean byte_fallback, sentinels, lowercase, train_replace;
 static gint sentinel_count;
 static const GOptionEntry train_entries[] = {
-    CLI_VALUE("kind", kind,
-              "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND"),
-    CLI_VALUE("type", kind, "same as --kind; unigram and bpe mean those of SentencePiece", "KIND"),
-    CLI_VALUE("for", training.family, "add the special tokens of a family; those of t5 include sentinels",
-              "bert|roberta|t5|gpt"),
-    CLI_VALUE("vocab-size", training.vocab_size, "number of pieces, without sentinels (default 32000)", "N"),
-    CLI_PATH("out", train_out, "model file or folder to write", "OUT"),
+    CLI_VALUE("kind", kind, "KIND",
+              "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)"),
+    CLI_VALUE("type", kind, "KIND", "same as --kind; unigram and bpe mean those of SentencePiece"),
+    CLI_VALUE("for", training.family, "bert|roberta|t5|gpt",
+              "add the special tokens of a family; those of t5 include sentinels"),
+    CLI_VALUE("vocab-size", training.vocab_size, "N", "number of pieces, without sentinels (default 32000)"),
+    CLI_PATH("out", train_out, "OUT", "model file or folder to write"),
     CLI_REPLACE(train_replace),
-    CLI_VALUE("field", field, "JSON field, or column of a table, with the text (default: text)", "NAME"),
+    CLI_VALUE("field", field, "NAME", "JSON field, or column of a table, with the text (default: text)"),
     CLI_INPUT_FORMAT(input_format),
     CLI_DELIMITER(delimiter),
     CLI_ON_ERROR(on_error, "a document"),
-    CLI_VALUE("max-sentences", training.max_sentences,
-              "SentencePiece: train on a random sample of N lines (default: all)", "N"),
-    CLI_VALUE("character-coverage", training.character_coverage,
-              "SentencePiece: share of the text's characters that get a piece (default 0.9995)", "SHARE"),
+    CLI_VALUE("max-sentences", training.max_sentences, "N",
+              "SentencePiece: train on a random sample of N lines (default: all)"),
+    CLI_VALUE("character-coverage", training.character_coverage, "SHARE",
+              "SentencePiece: share of the text's characters that get a piece (default 0.9995)"),
     CLI_SWITCH("byte-fallback", byte_fallback,
                "SentencePiece: encode other characters as bytes instead of the unknown token"),
-    CLI_VALUE("special-tokens", specials,
+    CLI_VALUE("special-tokens", specials, "A,B",
               "first pieces of the vocabulary, each PIECE or ROLE=PIECE with role pad, unk, eos, bos, cls, sep or mask "
-              "(default: by --kind)",
-              "A,B"),
+              "(default: by --kind)"),
     CLI_SWITCH("sentinels", sentinels, "other kinds: add T5's 100 sentinels at the end of the vocabulary"),
-    CLI_VALUE("sentinel-count", sentinel_count, "other kinds: number of sentinels, such as AST-T5's 1024 (default 100)",
-              "N"),
-    CLI_VALUE("min-frequency", training.min_frequency,
-              "other kinds: do not merge pairs that occur less than N times (default 2)", "N"),
-    CLI_VALUE("max-piece", training.max_piece,
-              "other kinds: maximum bytes or characters of a piece (default: no limit)", "N"),
-    CLI_VALUE("memory", training.memory,
-              "other kinds: memory for counting words in MiB, beyond which the rarest are dropped (default 2048)",
-              "MIB"),
+    CLI_VALUE("sentinel-count", sentinel_count, "N",
+              "other kinds: number of sentinels, such as AST-T5's 1024 (default 100)"),
+    CLI_VALUE("min-frequency", training.min_frequency, "N",
+              "other kinds: do not merge pairs that occur less than N times (default 2)"),
+    CLI_VALUE("max-piece", training.max_piece, "N",
+              "other kinds: maximum bytes or characters of a piece (default: no limit)"),
+    CLI_VALUE("memory", training.memory, "MIB",
+              "other kinds: memory for counting words in MiB, beyond which the rarest are dropped (default 2048)"),
     CLI_SWITCH("lowercase", lowercase, "WordPiece: convert text to lower case and remove accents"),
-    CLI_VALUE("limit-alphabet", training.limit_alphabet,
-              "WordPiece: only the N most frequent characters get a piece (default 1000)", "N"),
-    CLI_VALUE("workers", training.workers, "other kinds: threads that count words (default: one per core)", "N"),
+    CLI_VALUE("limit-alphabet", training.limit_alphabet, "N",
+              "WordPiece: only the N most frequent characters get a piece (default 1000)"),
+    CLI_VALUE("workers", training.workers, "N", "other kinds: threads that count words (default: one per core)"),
     { 0 },
 };
 static bool next_text(void *context, const char **text, size_t *bytes, GError **error)
@@ -195,7 +191,7 @@ static bool train_command(int argc, char **argv, GError **error)
 
 static char *model_path, *pattern, *layout, *blanks; /* --model, --pattern, --layout, --blanks */
 
-#define MODEL_ENTRY CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL")
+#define MODEL_ENTRY CLI_PATH("model", model_path, "MODEL", "a file of a tokenizer, a folder with one, or \"bytes\"")
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_given(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -431,14 +427,13 @@ static gboolean replace;
 
 static const GOptionEntry export_entries[] = {
     MODEL_ENTRY,
-    CLI_PATH("out", export_out, "folder to write", "FOLDER"),
+    CLI_PATH("out", export_out, "FOLDER", "folder to write"),
     CLI_REPLACE(replace),
     CLI_BLANKS(blanks),
-    CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text", "gpt2|cl100k|o200k"),
-    CLI_VALUE("layout", layout,
+    CLI_VALUE("pattern", pattern, "gpt2|cl100k|o200k", "for a rank file (tiktoken): pattern that splits text"),
+    CLI_VALUE("layout", layout, "NAME",
               "for a rank file: ast-t5 gives the ids of AST-T5: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 "
-              "sentinels",
-              "NAME"),
+              "sentinels"),
     { 0 },
 };
 

@@ -1,12 +1,10 @@
 /* train.c: `loam train`: starts or resumes a run, or several. */
 #include "train/train.h"
 #include "base/log.h"
-#include "base/options/options.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
-#include "run/config/config.h"
 #include "run/launch.h"
 #include "run/run_find.h"
 
@@ -33,15 +31,14 @@ static const char about[] =
 static gboolean rehearse;
 static char *trace, *seeds, **sweeps;
 static const GOptionEntry entries[] = {
-    CLI_PATH("trace", trace, "write a trace of the second step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_PATH("trace", trace, "FILE", "write a trace of the second step, for ui.perfetto.dev or chrome://tracing"),
     CLI_SWITCH(
         "rehearse", rehearse,
         "train a small version of the model for 20 steps in RUN-rehearsal, with the same layout, data and optimizer"),
-    CLI_VALUE("seeds", seeds, "train one run per seed, 1 to N, or per seed of a list: 7,8,9", "N"),
-    CLI_VALUE("sweep", sweeps,
+    CLI_VALUE("seeds", seeds, "N", "train one run per seed, 1 to N, or per seed of a list: 7,8,9"),
+    CLI_VALUE("sweep", sweeps, "OPTION=VALUE,VALUE…",
               "train one run per value of an option; with several --sweep, one per combination; separate values that "
-              "contain commas by |",
-              "OPTION=VALUE,VALUE…"),
+              "contain commas by |"),
     { 0 },
 };
 

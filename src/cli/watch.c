@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define USAGE "loam watch RUN… [--every SECONDS]"
@@ -20,7 +19,7 @@ static const char about[] =
 
 static double every = 2;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("every", every, "seconds between two updates (default 2)", "SECONDS"),
+    CLI_VALUE("every", every, "SECONDS", "seconds between two updates (default 2)"),
     { 0 },
 };
 

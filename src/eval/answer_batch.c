@@ -4,7 +4,6 @@
 #include "eval/not_finite.h"
 #include "eval/rank.h"
 
-#include <math.h>
 #include <string.h>
 
 AnswerBatch answer_batch_new(void)

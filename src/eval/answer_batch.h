@@ -2,7 +2,6 @@
  * by ranking labels, or by its classifier. */
 #pragma once
 
-#include "data/task/task.h"
 #include "eval/classify.h"
 
 #define ANSWER_BATCH 32 /* most inputs that are answered in one batch */

@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "eval/sampler.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 typedef struct Hypothesis {

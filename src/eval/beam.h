@@ -6,8 +6,6 @@
 
 #include "model/special_tokens/special_tokens.h"
 
-#include <glib.h>
-
 /* One sequence that a model generated. */
 typedef struct Generation {
     GArray *ids;    /* int32_t, without the decoder start and without EOS; owned */

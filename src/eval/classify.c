@@ -2,10 +2,8 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "data/labels.h"
 #include "eval/not_finite.h"
 
-#include <math.h>
 #include <string.h>
 
 #define LONGEST 30 /* most tokens of a span, as in run_qa.py of Hugging Face */

@@ -3,7 +3,6 @@
 #include "base/check.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define PACKED_TEXTS 64 /* limit on the texts of a batch, per text of full length */

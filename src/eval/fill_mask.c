@@ -3,8 +3,6 @@
 #include "eval/not_finite.h"
 #include "eval/sampler.h"
 
-#include <math.h>
-
 #define MOST_TOKENS (1 << 16)
 
 static bool check_prompt_ids(const Model *model, const int32_t *ids, int64_t n, GError **error)

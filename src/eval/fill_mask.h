@@ -1,7 +1,6 @@
 /* fill_mask.h: the most likely tokens at the masks of a text, from an encoder with a language-model head. */
 #pragma once
 
-#include "base/error.h"
 #include "model/model.h"
 
 #define MASK_GUESSES 5

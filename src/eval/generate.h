@@ -5,7 +5,6 @@
 #include "eval/beam.h"
 #include "eval/sampler.h"
 #include "model/decoder.h"
-#include "text/tokenizer.h"
 
 typedef struct GenerateOptions {
     Sampling sampling;

@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Reads the first samples of a loader, in batches. */

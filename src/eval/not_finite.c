@@ -1,7 +1,5 @@
 #include "eval/not_finite.h"
 
-#include <math.h>
-
 bool fail_not_finite(const Model *model, const char *what, double value, GError **error)
 {
     value = isnan(value) ? (double)NAN : value; /* without a sign, which would be printed */

@@ -1,7 +1,6 @@
 /* not_finite.h: the error for a model that computes infinities or NaN. */
 #pragma once
 
-#include "base/error.h"
 #include "model/model.h"
 
 /* Sets the error LOAM_ERROR_USER, "the model gives WHAT of VALUE: CAUSE", and returns false. CAUSE is the range of f16

@@ -1,11 +1,9 @@
 #include "eval/rank.h"
 #include "base/text.h"
 
-#include "data/labels.h"
 #include "eval/not_finite.h"
 #include "eval/sampler.h"
 
-#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 

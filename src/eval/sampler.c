@@ -2,7 +2,6 @@
 
 #include <glib.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 typedef struct Candidate {

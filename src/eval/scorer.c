@@ -1,7 +1,5 @@
 #include "eval/scorer.h"
 
-#include "base/error.h"
-
 #include <string.h>
 
 #define MOST_TOKENS (1 << 20)

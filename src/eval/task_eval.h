@@ -2,7 +2,6 @@
  * and encoded once; the labelled file is not read again. */
 #pragma once
 
-#include "comm/comm.h"
 #include "eval/answer_batch.h"
 #include "eval/task_scores.h"
 

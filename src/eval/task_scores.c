@@ -1,6 +1,5 @@
 #include "eval/task_scores.h"
 #include "base/text.h"
-#include "data/labels.h"
 
 #include <math.h>
 #include <string.h>

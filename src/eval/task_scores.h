@@ -5,8 +5,6 @@
 #include "data/task/task.h"
 #include "scores/scores.h"
 
-#include <jansson.h>
-
 typedef struct TaskScores {
     const Task *task;
     bool joined;                     /* decoder-only model: right answers lose the space at their start */

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "device/cuda/cuda.h"
-#include "run/compute_device.h"
 
 #include <inttypes.h>
 #include <string.h>

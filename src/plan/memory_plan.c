@@ -3,7 +3,6 @@
 
 #include "device/cuda/cuda.h"
 #include "model/memory/memory.h"
-#include "model/pipeline/pipeline.h"
 #include "run/compute_device.h"
 
 /* Samples of the largest microbatch. */

@@ -2,13 +2,11 @@
 
 #include "base/clock.h"
 #include "base/order.h"
-#include "model/pipeline/pipeline.h"
 #include "plan/memory.h"
 #include "plan/micro_batch.h"
 #include "run/compute_device.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 /* Fills the batch with random ids. An encoder-only or decoder-only model gets about as many targets as the objective
  * would give it: at random positions in an encoder, after a prefix without targets in a decoder. */

@@ -4,7 +4,6 @@
 
 #include "device/gemm_peak.h"
 #include "device/profile.h"
-#include "model/model.h"
 #include "run/config/config.h"
 
 #define STEP_USUAL_SHARE 0.7 /* usual speed of a training step, as a share of the peak of matrix products */

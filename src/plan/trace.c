@@ -1,11 +1,9 @@
 #include "plan/trace.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 
 #define START "[\n{\"name\":\"step" /* every trace starts with this: the first event is the whole step */

@@ -5,8 +5,6 @@
 #include "comm/mesh.h"
 #include "device/profile.h"
 
-#include <glib.h>
-
 /* Fails if trace_write will not be able to write to PATH. Call it before a long job. */
 bool trace_check(const char *path, GError **error);
 /* The collectives of all ranks in a traced step. */

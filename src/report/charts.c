@@ -1,7 +1,6 @@
 /* charts.c: the curves of a report: one picture for each quantity, with a line for each run. */
 #include "report/sections.h"
 
-#include "base/text.h"
 #include "eval/task_scores.h"
 #include "report/plot.h"
 

@@ -1,7 +1,6 @@
 #include "report/html.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 void html_text(GString *page, const char *text)
 {

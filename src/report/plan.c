@@ -4,7 +4,6 @@
 #include "plan/step_timer.h"
 #include "report/report.h"
 #include "report/sections.h"
-#include "run/config/config.h"
 
 #include <inttypes.h>
 #include <math.h>

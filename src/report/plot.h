@@ -4,7 +4,6 @@
 
 #include <glib.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 enum { PLOT_WIDTH = 720, PLOT_HEIGHT = 250, PLOT_LEFT = 58, PLOT_RIGHT = 14, PLOT_TOP = 10, PLOT_BOTTOM = 30 }; /* px */
 enum { PLOT_COLOURS = 7, PLOT_TICKS = 16 }; /* colours that colour-blind people can tell apart (plot_style) */

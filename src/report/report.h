@@ -4,9 +4,6 @@
 
 #include "report/series.h"
 
-#include <glib.h>
-#include <stdbool.h>
-
 enum { REPORT_RUNS = 16 }; /* most runs of a report */
 
 /* Writes the page for n runs (1 … REPORT_RUNS), atomically. Of a run that has not started, that is training, or whose

@@ -4,7 +4,6 @@
 #include "report/series.h"
 #include "run/run_status.h"
 
-#include <glib.h>
 #include <jansson.h>
 
 /* Metrics that a run logs for its steps. */

@@ -1,7 +1,6 @@
 #include "report/sections.h"
 
 #include "base/text.h"
-#include "report/html.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,6 @@
 
 #include "base/python_text.h"
 
-#include <string.h>
-
 #define CHARACTER (-1) /* first number of a pair whose second number is a character */
 
 G_STATIC_ASSERT(sizeof(gpointer) == 8); /* a pair of numbers is stored as a key of the hash table */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <glib.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool parse_reference(const ScoreInput *in, int64_t i, double *out, GError **error)
 {

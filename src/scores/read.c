@@ -6,7 +6,6 @@
 #include "scores/scores.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 typedef struct Reading Reading;

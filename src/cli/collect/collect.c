@@ -25,14 +25,13 @@ static char *by, *format, *scores;
 static int digits = 2;
 static gboolean last;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("by", by,
-              "one row per combination of options (options, default), or per folder without a suffix seed-N (path)",
-              "options|path"),
-    CLI_VALUE("scores", scores, "metrics to print instead of the main ones, such as accuracy,f1.precision,loss",
-              "NAMES"),
+    CLI_VALUE("by", by, "options|path",
+              "one row per combination of options (options, default), or per folder without a suffix seed-N (path)"),
+    CLI_VALUE("scores", scores, "NAMES",
+              "metrics to print instead of the main ones, such as accuracy,f1.precision,loss"),
     CLI_SWITCH("last", last, "print metrics of each run's last evaluation instead of its best checkpoint"),
-    CLI_VALUE("format", format, "format (default text); json: one object per row", "text|markdown|tsv|latex|json"),
-    CLI_VALUE("digits", digits, "digits after the decimal point (default 2)", "N"),
+    CLI_VALUE("format", format, "text|markdown|tsv|latex|json", "format (default text); json: one object per row"),
+    CLI_VALUE("digits", digits, "N", "digits after the decimal point (default 2)"),
     { 0 },
 };
 

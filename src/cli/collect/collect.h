@@ -35,3 +35,13 @@ typedef struct CollectedRun {
 /* The runs in these folders and their subfolders: CollectedRun *, freed with the array. They are ordered as `paths`,
  * and by name within a path. A run without an evaluation is left out with a warning. */
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error);
+
+/* ---- the options of runs, as `loam compare` and `loam collect` compare them ---- */
+
+/* For run_settings_read: the hash of each tokenizer read so far, and the tokenizer.path of its first run. */
+GHashTable *run_settings_tokenizers(void);
+
+/* Adds the options in DIR/config.yaml to `settings`. A run that was continued by its folder names its own copy of the
+ * tokenizer; so that runs of one tokenizer have one tokenizer.path, that of the first of them replaces those of the
+ * others. A run without a checkpoint, which has no hash, keeps its path. */
+bool run_settings_read(GPtrArray *settings, GHashTable *tokenizers, const char *dir, GError **error);

@@ -1,19 +1,11 @@
 /* eval.c: `loam eval`: the loss on held-out data, scores of given targets, scores on a task. */
 #include "cli/eval/eval.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
-#include "cli/cli.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"
-#include "run/config/config.h"
-#include "run/model_path.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE                                                                                                          \
@@ -62,55 +54,51 @@ static const char out_help[] =
 static bool parse_options(EvalOptions *o, int *argc, char ***argv, GError **error)
 {
     const GOptionEntry entries[] = {
-        CLI_VALUE("samples", o->samples,
+        CLI_VALUE("samples", o->samples, "N",
                   "evaluate only N samples, drawn by a constant seed, or the first N examples of a task; 0 means all "
-                  "(default)",
-                  "N"),
+                  "(default)"),
         CLI_SWITCH("unigram", o->unigram, "also print the loss of the best unigram model of the same targets"),
         CLI_SWITCH("json", o->as_json, "print one JSON object per dataset or score"),
         CLI_SWITCH("task", o->with_task,
                    "answer the examples of task.valid and score the answers; NAME sets task.name"),
-        CLI_VALUE("beams", o->beams, "with --task: beam search with K hypotheses (default 1: greedy decoding)", "K"),
+        CLI_VALUE("beams", o->beams, "K", "with --task: beam search with K hypotheses (default 1: greedy decoding)"),
         CLI_RANK(o->rank_by, "with --task: "),
         CLI_SWITCH("no-eos", o->no_eos, "with --rank: do not append EOS to labels (default for a GPT with --shots)"),
-        CLI_VALUE("shots", o->shots, "with --task: K labelled examples of task.data before each input (default 0)",
-                  "K"),
-        CLI_VALUE("shots-seed", o->shots_seed, "with --shots: seed of the choice of examples (default 1)", "S"),
-        CLI_VALUE("shots-separator", o->shots_separator,
-                  "with --shots: text after each example (default \\n\\n, an empty line)", "TEXT"),
-        CLI_VALUE("bootstrap", o->resamples,
-                  "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)", "N"),
-        CLI_VALUE("confidence", o->confidence,
-                  "with --bootstrap: share of resamples within the interval, in percent (default 95)", "PERCENT"),
-        CLI_VALUE("bootstrap-seed", o->resample_seed, "with --bootstrap: seed of the resamples (default 1)", "S"),
-        CLI_PATH("score", o->score_path,
-                 "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
+        CLI_VALUE("shots", o->shots, "K",
+                  "with --task: K labelled examples of task.data before each input (default 0)"),
+        CLI_VALUE("shots-seed", o->shots_seed, "S", "with --shots: seed of the choice of examples (default 1)"),
+        CLI_VALUE("shots-separator", o->shots_separator, "TEXT",
+                  "with --shots: text after each example (default \\n\\n, an empty line)"),
+        CLI_VALUE("bootstrap", o->resamples, "N",
+                  "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)"),
+        CLI_VALUE("confidence", o->confidence, "PERCENT",
+                  "with --bootstrap: share of resamples within the interval, in percent (default 95)"),
+        CLI_VALUE("bootstrap-seed", o->resample_seed, "S", "with --bootstrap: seed of the resamples (default 1)"),
+        CLI_PATH("score", o->score_path, "FILE",
+                 "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids"),
         CLI_ON_ERROR(o->on_error, "a line of --score"),
-        CLI_PATH("out", o->out, out_help, "FILE"),
-        CLI_PATH("predictions", o->predictions,
+        CLI_PATH("out", o->out, "FILE", out_help),
+        CLI_PATH("predictions", o->predictions, "FILE",
                  "programs: test these completions instead of a model's: JSON lines with task_id and completion (or "
-                 "solution)",
-                 "FILE"),
-        CLI_VALUE("n", o->n, "programs: number of completions per problem (default 1)", "N"),
-        CLI_VALUE("k", o->k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
-        CLI_VALUE("length-penalty", o->length_penalty,
-                  "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
-        CLI_VALUE("temperature", o->temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
-                  "T"),
-        CLI_VALUE("top-p", o->top_p,
-                  "programs: sample from the smallest set of most likely tokens with total probability P (default 1)",
-                  "P"),
-        CLI_VALUE("seed", o->seed, "programs: seed of sampling (default 1)", "S"),
+                 "solution)"),
+        CLI_VALUE("n", o->n, "N", "programs: number of completions per problem (default 1)"),
+        CLI_VALUE("k", o->k, "K,…", "programs: values of k for pass@k (default 1,10,100)"),
+        CLI_VALUE("length-penalty", o->length_penalty, "A",
+                  "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)"),
+        CLI_VALUE("temperature", o->temperature, "T",
+                  "programs: sampling temperature; 0 means greedy decoding (default)"),
+        CLI_VALUE("top-p", o->top_p, "P",
+                  "programs: sample from the smallest set of most likely tokens with total probability P (default 1)"),
+        CLI_VALUE("seed", o->seed, "S", "programs: seed of sampling (default 1)"),
         CLI_VALUE(
-            "stop", o->stop,
+            "stop", o->stop, "TEXT",
             "programs: end a completion before TEXT, in which \\n means a line end; may be repeated (default: the "
-            "task's)",
-            "TEXT"),
-        CLI_VALUE("jobs", o->run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
-        CLI_VALUE("timeout", o->timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
-                  "S"),
-        CLI_VALUE("memory", o->memory_mib, "programs: memory limit per process in MiB (default 2048)", "MIB"),
-        CLI_PATH("python", o->python_name, "programs: Python interpreter (default: python3 in PATH)", "FILE"),
+            "task's)"),
+        CLI_VALUE("jobs", o->run.jobs, "N", "programs: number of programs that run at once (default: one per core)"),
+        CLI_VALUE("timeout", o->timeout_s, "S",
+                  "programs: time limit per program in seconds (default 3; EvalPlus: 60)"),
+        CLI_VALUE("memory", o->memory_mib, "MIB", "programs: memory limit per process in MiB (default 2048)"),
+        CLI_PATH("python", o->python_name, "FILE", "programs: Python interpreter (default: python3 in PATH)"),
         CLI_SWITCH("unsafe-no-sandbox", o->unsafe, "programs: run without a sandbox, with only time and memory limits"),
         { 0 },
     };

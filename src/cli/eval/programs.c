@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/answers_file.h"
-#include "cli/cli.h"
 #include "cli/task_model.h"
 #include "eval/generate.h"
 #include "eval/not_finite.h"

@@ -32,8 +32,8 @@ static const GOptionEntry entries[] = {
         "print all options of configurations, or those of GROUP: as text on a terminal, otherwise as Markdown, as in "
         "docs/options"),
     CLI_SWITCH("presets", presets_reference, "print all model presets and their sizes, as Markdown"),
-    CLI_PATH("man", man_dir, "write manual pages into the folder DIR", "DIR"),
-    CLI_VALUE("completion", shell, "print a completion script for this shell", "bash|zsh|fish"),
+    CLI_PATH("man", man_dir, "DIR", "write manual pages into the folder DIR"),
+    CLI_VALUE("completion", shell, "bash|zsh|fish", "print a completion script for this shell"),
     { 0 },
 };
 

@@ -13,9 +13,6 @@
 #include "run/run_find.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,10 +29,10 @@ static const char about[] =
 static gint64 step = 1, first_sample = NOT_GIVEN, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("step", step, "number of the step (default 1)", "S"),
-    CLI_VALUE("first", first_sample,
-              "show the samples from this one on, which counts from 0, instead of those of a step", "N"),
-    CLI_VALUE("samples", max_samples, "show only the first N rows of the batch; 0 means all (default)", "N"),
+    CLI_VALUE("step", step, "S", "number of the step (default 1)"),
+    CLI_VALUE("first", first_sample, "N",
+              "show the samples from this one on, which counts from 0, instead of those of a step"),
+    CLI_VALUE("samples", max_samples, "N", "show only the first N rows of the batch; 0 means all (default)"),
     CLI_SWITCH("valid", held_out, "show held-out data instead of training data"),
     CLI_SWITCH("json", as_json, "print one JSON object per sequence"),
     { 0 },

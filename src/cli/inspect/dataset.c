@@ -4,11 +4,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
-#include "text/tokenizer.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--trees] [--check] [--json]"
@@ -27,8 +24,8 @@ static char *tokenizer_file;
 static gint64 n_shown;
 static gboolean as_json, check, with_trees;
 static const GOptionEntry entries[] = {
-    CLI_PATH("tokenizer", tokenizer_file, "tokenizer that decodes ids to text", "TOK"),
-    CLI_VALUE("documents", n_shown, "show the first N documents; 0 means none (default)", "N"),
+    CLI_PATH("tokenizer", tokenizer_file, "TOK", "tokenizer that decodes ids to text"),
+    CLI_VALUE("documents", n_shown, "N", "show the first N documents; 0 means none (default)"),
     CLI_SWITCH("trees", with_trees, "also show the syntax trees of these documents (loam prepare --ast)"),
     CLI_SWITCH("check", check, "read every token and check that all ids belong to the tokenizer"),
     CLI_SWITCH("json", as_json, "one JSON object"),

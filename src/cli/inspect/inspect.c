@@ -8,9 +8,6 @@
 #include "run/model_path.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 static gboolean as_json;
 static const GOptionEntry entries[] = {

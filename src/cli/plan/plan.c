@@ -4,17 +4,13 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
-#include "model/pipeline/pipeline.h"
 #include "plan/disk.h"
-#include "plan/memory.h"
 #include "plan/mixture_report.h"
 #include "run/compute_device.h"
 #include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE                                                                                                          \
@@ -41,25 +37,23 @@ static int gpus = NOT_GIVEN, rows = NOT_GIVEN;
 static int megatron_tp = NOT_GIVEN;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
-    CLI_VALUE("measure", measure_s, "also run training steps for this many seconds, and use their time", "SECONDS"),
-    CLI_VALUE("megatron-tp", megatron_tp,
-              "also print Megatron-LM's count of parameters at this tensor-parallel size, with its padded vocabulary",
-              "N"),
-    CLI_VALUE("machine", machine_name,
+    CLI_VALUE("measure", measure_s, "SECONDS", "also run training steps for this many seconds, and use their time"),
+    CLI_VALUE("megatron-tp", megatron_tp, "N",
+              "also print Megatron-LM's count of parameters at this tensor-parallel size, with its padded vocabulary"),
+    CLI_VALUE("machine", machine_name, "h200|h100|a100|v100|cpu|FILE",
               "predict the run on parallel.ranks GPUs of such nodes; cpu: on processors; or on those of a file of loam "
-              "bench comm --out",
-              "h200|h100|a100|v100|cpu|FILE"),
+              "bench comm --out"),
     CLI_SWITCH(
         "layouts", list_layouts,
         "with --machine: list layouts of --gpus GPUs by the time of a step instead: every split by matrices, blocks "
         "and samples, at each ZeRO level, with microbatches of 1, 2, 4, … samples; of steps within 1 % of each other "
         "those come first that use least of parallel.tensor, context, pipeline, interleave, ZeRO 2 and 3, "
         "recomputation"),
-    CLI_VALUE("gpus", gpus, "with --layouts: number of GPUs (default: parallel.ranks)", "N"),
-    CLI_VALUE("rows", rows, "with --layouts: number of layouts to print (default 20); 0 means all", "N"),
-    CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
-    CLI_VALUE("days", in_days, "print the TFLOP/s that each GPU must reach to end the run in D days", "D"),
-    CLI_VALUE("tflops", tflops, "print the days that the run takes if each GPU reaches X TFLOP/s", "X"),
+    CLI_VALUE("gpus", gpus, "N", "with --layouts: number of GPUs (default: parallel.ranks)"),
+    CLI_VALUE("rows", rows, "N", "with --layouts: number of layouts to print (default 20); 0 means all"),
+    CLI_VALUE("watts", watts, "W", "with --machine: watts of a GPU with its share of its node (default: the preset's)"),
+    CLI_VALUE("days", in_days, "D", "print the TFLOP/s that each GPU must reach to end the run in D days"),
+    CLI_VALUE("tflops", tflops, "X", "print the days that the run takes if each GPU reaches X TFLOP/s"),
     { 0 },
 };
 

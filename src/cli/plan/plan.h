@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/outline.h"
-#include "plan/cluster/cluster.h"
 
 /* Appends a line of a plan: `what` in the first column, then the text. */
 void plan_line(GString *lines, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);

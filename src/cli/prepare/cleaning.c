@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 CleaningFlags cleaning_flags = { .max_line = -1, .max_mean = -1, .min_letters = -1, .ngram = 13, .share = 0.5 };
 

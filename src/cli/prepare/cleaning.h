@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 #include "data/prepare/prepare.h"
 
-#include <jansson.h>
-
 typedef struct CleaningFlags {
     gboolean clean, repeats;
     gint64 max_line, max_mean, ngram;
@@ -18,33 +16,28 @@ extern CleaningFlags cleaning_flags;
     CLI_SWITCH(                                                                                                        \
         "clean", cleaning_flags.clean,                                                                                 \
         "leave out generated and minified files: by the next three rules, and by comments in their first lines"),      \
-        CLI_VALUE("max-line", cleaning_flags.max_line,                                                                 \
-                  "leave out documents with a line longer than this (default with --clean: 1000)", "CHARACTERS"),      \
-        CLI_VALUE("max-mean-line", cleaning_flags.max_mean,                                                            \
-                  "leave out documents whose mean line length is larger than this (default with --clean: 100)",        \
-                  "CHARACTERS"),                                                                                       \
+        CLI_VALUE("max-line", cleaning_flags.max_line, "CHARACTERS",                                                   \
+                  "leave out documents with a line longer than this (default with --clean: 1000)"),                    \
+        CLI_VALUE("max-mean-line", cleaning_flags.max_mean, "CHARACTERS",                                              \
+                  "leave out documents whose mean line length is larger than this (default with --clean: 100)"),       \
         CLI_VALUE(                                                                                                     \
-            "min-letters", cleaning_flags.min_letters,                                                                 \
-            "leave out documents with a smaller share of letters and digits than this (default with --clean: 0.25)",   \
-            "SHARE"),                                                                                                  \
+            "min-letters", cleaning_flags.min_letters, "SHARE",                                                        \
+            "leave out documents with a smaller share of letters and digits than this (default with --clean: 0.25)"),  \
         CLI_SWITCH("near-duplicates", cleaning_flags.repeats,                                                          \
                    "leave out near duplicates: documents that share about 90% with an earlier one"),                   \
+        CLI_VALUE("licence-field", cleaning_flags.licence_field, "NAME",                                               \
+                  "JSON field with the licence, or a list of licences; a document is kept if all of them are in "      \
+                  "--licences"),                                                                                       \
+        CLI_VALUE("licences", cleaning_flags.licences, "MIT,Apache-2.0", "licences to keep"),                          \
+        CLI_ENTRY("exclude", G_OPTION_ARG_FILENAME_ARRAY, cleaning_flags.exclude, "PATH",                              \
+                  "evaluation set: leave out documents that contain one of its documents; may be repeated"),           \
         CLI_VALUE(                                                                                                     \
-            "licence-field", cleaning_flags.licence_field,                                                             \
-            "JSON field with the licence, or a list of licences; a document is kept if all of them are in --licences", \
-            "NAME"),                                                                                                   \
-        CLI_VALUE("licences", cleaning_flags.licences, "licences to keep", "MIT,Apache-2.0"),                          \
-        CLI_ENTRY("exclude", G_OPTION_ARG_FILENAME_ARRAY, cleaning_flags.exclude,                                      \
-                  "evaluation set: leave out documents that contain one of its documents; may be repeated", "PATH"),   \
+            "exclude-field", cleaning_flags.exclude_fields, "NAME",                                                    \
+            "JSON field of --exclude with the text (default: text); repeat it to join several fields with newlines"),  \
+        CLI_VALUE("exclude-ngram", cleaning_flags.ngram, "N", "length of the compared n-grams in words (default 13)"), \
         CLI_VALUE(                                                                                                     \
-            "exclude-field", cleaning_flags.exclude_fields,                                                            \
-            "JSON field of --exclude with the text (default: text); repeat it to join several fields with newlines",   \
-            "NAME"),                                                                                                   \
-        CLI_VALUE("exclude-ngram", cleaning_flags.ngram, "length of the compared n-grams in words (default 13)", "N"), \
-        CLI_VALUE(                                                                                                     \
-            "exclude-share", cleaning_flags.share,                                                                     \
-            "leave out a document that contains this share of the n-grams of an evaluation document (default 0.5)",    \
-            "SHARE")
+            "exclude-share", cleaning_flags.share, "SHARE",                                                            \
+            "leave out a document that contains this share of the n-grams of an evaluation document (default 0.5)")
 
 /* Whether the user gave one of the options. */
 bool cleaning_is_given(void);

@@ -4,14 +4,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/cli.h"
 #include "cli/prepare/cleaning.h"
 #include "cli/prepare/programs.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
@@ -33,27 +30,24 @@ static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, paddin
 static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
     as_json, replace;
 static const GOptionEntry entries[] = {
-    CLI_PATH("tokenizer", tokenizer_file,
-             "tokenizer: a file or folder of any kind that loam tokenizer trains or reads, or \"bytes\"", "TOK"),
-    CLI_PATH("out", out, "path prefix of the dataset; missing folders are created", "PREFIX"),
-    CLI_VALUE("format", format,
+    CLI_PATH("tokenizer", tokenizer_file, "TOK",
+             "tokenizer: a file or folder of any kind that loam tokenizer trains or reads, or \"bytes\""),
+    CLI_PATH("out", out, "PREFIX", "path prefix of the dataset; missing folders are created"),
+    CLI_VALUE("format", format, "megatron|fairseq",
               "megatron (default), or fairseq: PREFIX is a folder with dict.txt, train.* and valid.*; without "
-              "--tokenizer, tokens are words separated by spaces",
-              "megatron|fairseq"),
-    CLI_VALUE("valid", valid, "share of documents held out into PREFIX-valid, such as 1%", "SHARE"),
-    CLI_VALUE("workers", workers, "number of threads (default: one per core)", "N"),
-    CLI_VALUE("field", fields,
+              "--tokenizer, tokens are words separated by spaces"),
+    CLI_VALUE("valid", valid, "SHARE", "share of documents held out into PREFIX-valid, such as 1%"),
+    CLI_VALUE("workers", workers, "N", "number of threads (default: one per core)"),
+    CLI_VALUE("field", fields, "NAME",
               "JSON field, or column of a table, that holds the text (default: text); repeat it to join several with "
-              "newlines",
-              "NAME"),
-    CLI_VALUE("fields", fields_apart,
-              "JSON fields or columns, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document",
-              "text,summary"),
+              "newlines"),
+    CLI_VALUE("fields", fields_apart, "text,summary",
+              "JSON fields or columns, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document"),
     CLI_SWITCH("split-sentences", split_sentences,
                "store every sentence as a sequence of its own, for BERT's sentence pairs"),
     CLI_SWITCH("keep-newlines", keep_newlines, "with --split-sentences: keep newlines at the end of sentences"),
-    CLI_VALUE("min-tokens", min_tokens, "leave out documents with fewer tokens", "N"),
-    CLI_VALUE("max-tokens", max_tokens, "leave out documents with more tokens", "N"),
+    CLI_VALUE("min-tokens", min_tokens, "N", "leave out documents with fewer tokens"),
+    CLI_VALUE("max-tokens", max_tokens, "N", "leave out documents with more tokens"),
     CLI_SWITCH("whole-file", whole_file,
                ".txt: each file is one document; default for a tokenizer without mask token and sentinels (GPT)"),
     CLI_SWITCH("paragraphs", paragraphs, ".txt: a blank line ends a document; default for other tokenizers"),
@@ -63,19 +57,18 @@ static const GOptionEntry entries[] = {
     CLI_ON_ERROR(on_error, "a document"),
     CLI_INPUT_FORMAT(input_format),
     CLI_DELIMITER(delimiter),
-    CLI_VALUE("max-document", max_document, "maximum size of a line or document in MiB (default 64)", "MIB"),
+    CLI_VALUE("max-document", max_document, "MIB", "maximum size of a line or document in MiB (default 64)"),
     CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, also empty lines"),
-    CLI_VALUE("valid-files", valid_files, "fairseq: files for valid.*, valid1.*, …", "FILE,FILE"),
-    CLI_VALUE("test-files", test_files, "fairseq: files for test.*, test1.*, …", "FILE,FILE"),
-    CLI_PATH("dict", dictionary, "fairseq without tokenizer: use this dict.txt instead of building one", "FILE"),
-    CLI_VALUE("min-count", min_count,
-              "fairseq without tokenizer: leave words that occur less than N times out of the dictionary", "N"),
+    CLI_VALUE("valid-files", valid_files, "FILE,FILE", "fairseq: files for valid.*, valid1.*, …"),
+    CLI_VALUE("test-files", test_files, "FILE,FILE", "fairseq: files for test.*, test1.*, …"),
+    CLI_PATH("dict", dictionary, "FILE", "fairseq without tokenizer: use this dict.txt instead of building one"),
+    CLI_VALUE("min-count", min_count, "N",
+              "fairseq without tokenizer: leave words that occur less than N times out of the dictionary"),
     CLI_VALUE(
-        "dict-size", dict_size,
-        "fairseq without tokenizer: maximum size of the dictionary, four special tokens included (default: no limit)",
-        "N"),
-    CLI_VALUE("padding-factor", padding_factor,
-              "fairseq without tokenizer: pad the size of the dictionary to a multiple of N (default 8)", "N"),
+        "dict-size", dict_size, "N",
+        "fairseq without tokenizer: maximum size of the dictionary, four special tokens included (default: no limit)"),
+    CLI_VALUE("padding-factor", padding_factor, "N",
+              "fairseq without tokenizer: pad the size of the dictionary to a multiple of N (default 8)"),
     CLEANING_ENTRIES,
     PROGRAM_ENTRIES,
     CLI_REPLACE(replace),

@@ -1,11 +1,9 @@
 #include "cli/prepare/programs.h"
 
 #include "base/log.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define DEFAULTS                                                                                                       \

@@ -1,20 +1,15 @@
 /* slurm.c: `loam slurm`: writes a submit script for a configuration. */
-#include "base/amount.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/outline.h"
 #include "cli/slurm/script.h"
-#include "run/compute_device.h"
-#include "run/config/config.h"
 #include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define USAGE      "loam slurm CONFIG.yaml|RUN [--nodes N] [--ranks N] [--cpus N] [--time TIME] … [group.key=value]…"
@@ -37,24 +32,24 @@ static const char about[] =
 static char *duration, *out;
 static SlurmJob job = { .nodes = "1", .ranks = 1, .cores = NOT_GIVEN, .notice = 120, .mpi = "pmix" };
 static const GOptionEntry entries[] = {
-    CLI_VALUE("nodes", job.nodes, "number of nodes, or the least and the most: 2-4 (default 1)", "N"),
-    CLI_VALUE("ranks", job.ranks, "ranks (processes) per node (default 1)", "N"),
-    CLI_VALUE("cpus", job.cores, "cores per rank (default: all of the node, which the job then has to itself)", "N"),
-    CLI_VALUE("gpus", job.gpus, "GPUs per node, one per rank (default 0)", "N"),
-    CLI_VALUE("memory", job.memory, "memory per node, such as 64G; 0 means all of the node's (default: the cluster's)",
-              "SIZE"),
-    CLI_VALUE("time", duration, "longest time of one job: 19h50m, 20:00:00 or 1-12 (default: estimated)", "TIME"),
-    CLI_VALUE("partition", job.partition, "partition", "NAME"),
-    CLI_VALUE("account", job.account, "account", "NAME"),
-    CLI_VALUE("name", job.name, "name of the job (default: the last part of run.dir)", "NAME"),
-    CLI_VALUE("array", job.array, "several jobs, one after another, in place of one that is requeued", "1-10%1"),
+    CLI_VALUE("nodes", job.nodes, "N", "number of nodes, or the least and the most: 2-4 (default 1)"),
+    CLI_VALUE("ranks", job.ranks, "N", "ranks (processes) per node (default 1)"),
+    CLI_VALUE("cpus", job.cores, "N", "cores per rank (default: all of the node, which the job then has to itself)"),
+    CLI_VALUE("gpus", job.gpus, "N", "GPUs per node, one per rank (default 0)"),
+    CLI_VALUE("memory", job.memory, "SIZE",
+              "memory per node, such as 64G; 0 means all of the node's (default: the cluster's)"),
+    CLI_VALUE("time", duration, "TIME", "longest time of one job: 19h50m, 20:00:00 or 1-12 (default: estimated)"),
+    CLI_VALUE("partition", job.partition, "NAME", "partition"),
+    CLI_VALUE("account", job.account, "NAME", "account"),
+    CLI_VALUE("name", job.name, "NAME", "name of the job (default: the last part of run.dir)"),
+    CLI_VALUE("array", job.array, "1-10%1", "several jobs, one after another, in place of one that is requeued"),
     CLI_SWITCH("no-requeue", job.once, "do not put a job that stopped with a checkpoint back into the queue"),
-    CLI_VALUE("signal", job.notice, "seconds before its time is up at which the run is asked to save (default 120)",
-              "SECONDS"),
-    CLI_VALUE("mpi", job.mpi, "the interface by which srun starts several ranks (default pmix)", "TYPE"),
-    CLI_VALUE("sbatch", job.lines, "one more #SBATCH line, such as --constraint=avx512; may be repeated", "OPTION"),
-    CLI_VALUE("before", job.before, "a command before srun, such as 'module load openmpi'; may be repeated", "COMMAND"),
-    CLI_PATH("out", out, "write the script to this file (default: standard output)", "FILE"),
+    CLI_VALUE("signal", job.notice, "SECONDS",
+              "seconds before its time is up at which the run is asked to save (default 120)"),
+    CLI_VALUE("mpi", job.mpi, "TYPE", "the interface by which srun starts several ranks (default pmix)"),
+    CLI_VALUE("sbatch", job.lines, "OPTION", "one more #SBATCH line, such as --constraint=avx512; may be repeated"),
+    CLI_VALUE("before", job.before, "COMMAND", "a command before srun, such as 'module load openmpi'; may be repeated"),
+    CLI_PATH("out", out, "FILE", "write the script to this file (default: standard output)"),
     { 0 },
 };
 

@@ -8,9 +8,7 @@
 #include "data/task/task.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

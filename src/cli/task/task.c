@@ -1,5 +1,4 @@
 /* task.c: `loam task`: lists tasks, shows and prepares their labelled data, writes files for leaderboards. */
-#include "data/task/task.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
@@ -44,7 +43,7 @@ static bool load_task_config(Config *config, int argc, char **argv, Task *task, 
 static int64_t n_shown = 3;
 static gboolean show_valid;
 static const GOptionEntry show_entries[] = {
-    CLI_VALUE("n", n_shown, "number of examples (default 3)", "N"),
+    CLI_VALUE("n", n_shown, "N", "number of examples (default 3)"),
     CLI_SWITCH("valid", show_valid, "show the examples for evaluation, with all right answers"),
     { 0 },
 };
@@ -116,7 +115,7 @@ static bool show_examples(int argc, char **argv, GError **error)
 static char *out;
 static gboolean replace;
 static const GOptionEntry prepare_entries[] = {
-    CLI_PATH("out", out, "path prefix of the dataset; missing folders are created", "PREFIX"),
+    CLI_PATH("out", out, "PREFIX", "path prefix of the dataset; missing folders are created"),
     CLI_REPLACE(replace),
     { 0 },
 };
@@ -184,7 +183,7 @@ static const char submit_about[] =
 
 static char *out_folder;
 static const GOptionEntry submit_entries[] = {
-    CLI_PATH("out", out_folder, "folder for the file; created if missing", "FOLDER"),
+    CLI_PATH("out", out_folder, "FOLDER", "folder for the file; created if missing"),
     { 0 },
 };
 

@@ -2,7 +2,6 @@
 
 #include "eval/programs/sandbox/sandbox.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

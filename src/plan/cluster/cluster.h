@@ -4,8 +4,6 @@
 
 #include "plan/memory.h"
 
-#include <jansson.h>
-
 /* ---- machine.c ---- */
 
 typedef struct Machine {

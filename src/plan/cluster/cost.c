@@ -1,7 +1,5 @@
 #include "plan/cluster/cluster.h"
 
-#include "model/pipeline/pipeline.h"
-
 #define BACKWARD (2.0 / 3) /* share of a microbatch's computing that is its backward pass */
 
 double cost_between(int n, int stride, int per_node, bool chain)

@@ -2,9 +2,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-
-#include <math.h>
 
 #define GIGA 1e9
 #define TERA 1e12

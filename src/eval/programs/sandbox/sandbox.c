@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/processes.h"
 #include "eval/programs/sandbox/inside.h"
-#include "eval/programs/sandbox/syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
