@@ -1,4 +1,4 @@
-#include "format/flax.h"
+#include "format/tensor_file.h"
 
 #include "base/file.h"
 

@@ -76,3 +76,35 @@ typedef bool (*TensorReader)(TensorFile *file, GMappedFile *map, const Shard *sh
 /* Maps the file `path` and reads it. */
 bool tensor_file_read(TensorFile *file, const char *path, const Shard *shard, TensorReader read, GError **error);
 TensorFile *tensor_file_open(const char *path, TensorReader read, GError **error); /* a new TensorFile of this file */
+
+/* ---- torch_file.c: reads files of PyTorch's torch.save: pytorch_model.bin of Hugging Face, checkpoints (.pt) of
+ * fairseq. Since PyTorch 1.6 such a file is a zip archive; older ones are several pickles one after another. Nothing in
+ * the file is executed: objects other than tensors and plain containers become placeholders (pickle.h). ---- */
+
+/* Opens a file and finds every tensor in its dicts, lists and objects, in the order of the file. The name of a tensor
+ * is the keys, indices and attributes that lead to it, joined with slashes: "model/encoder.embed_tokens.weight".
+ * Numbers and texts become metadata with names made in the same way: "args/decoder_layers". Tensors whose layout or
+ * type safetensors does not have are left out. */
+TensorFile *torch_open(const char *path, GError **error);
+/* The TensorReader of files of torch.save. */
+bool torch_read(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error);
+/* Whether a file begins like a file of torch.save. */
+bool torch_recognises(const char *path);
+
+/* ---- flax.c: reads the arrays of a Flax checkpoint: one MessagePack document of nested maps whose leaves are numpy
+ * arrays (T5X calls it a legacy checkpoint). ---- */
+
+/* Opens a checkpoint. The name of a tensor is the keys of the maps that lead to it, joined with slashes:
+ * "optimizer/target/encoder/layers_0/mlp/wo/kernel". Leaves that are not arrays are left out; unless `others` is NULL,
+ * *others becomes the set of their names (char *, owned by the set), which the caller frees with g_hash_table_unref.
+ * T5X stores large arrays in folders beside the file; in the file such a leaf is a text. */
+TensorFile *flax_open(const char *path, GHashTable **others, GError **error);
+
+/* ---- weights.c: opens the weights of a model, in the format of safetensors or of torch.save, from one file or from
+ * several (shards). A folder with shards has an index, such as model.safetensors.index.json, which says which file
+ * holds which tensor. ---- */
+
+/* Opens a file or a folder. The format of a file is found by its first bytes. In a folder this looks for
+ * model.safetensors, then for pytorch_model.bin, then for an adapter of PEFT, each as one file or as the shards that
+ * its .index.json names. */
+TensorFile *weights_open(const char *path, GError **error);

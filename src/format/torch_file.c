@@ -1,4 +1,4 @@
-#include "format/torch_file.h"
+#include "format/tensor_file.h"
 
 #include "base/file.h"
 #include "format/torch_storage.h"

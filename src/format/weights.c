@@ -1,9 +1,8 @@
-#include "format/weights.h"
+#include "format/tensor_file.h"
 
 #include "base/file.h"
 #include "base/text.h"
 #include "format/safetensors.h"
-#include "format/torch_file.h"
 
 #include <string.h>
 

@@ -20,15 +20,28 @@ typedef struct Stages {
 } Stages;
 
 /* The stage with every block: a model that is not divided. */
-Stages stage_whole(const ModelConfig *config);
+static inline Stages stage_whole(const ModelConfig *config)
+{
+    return (Stages){ .range = { { 0, (int)(config->n_enc + config->n_dec) } }, .n = 1 };
+}
+
 /* The part of the encoder, or of the decoder, that a stage has. */
 typedef struct StagePart {
     int first, end; /* blocks [first, end), numbered within the encoder or decoder; first == end means no block */
     bool embeds, finishes; /* embeds: has the embedding; finishes: has the final norm */
 } StagePart;
-StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder);
+static inline StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder)
+{
+    int before = decoder ? (int)config->n_enc : 0, n = (int)(decoder ? config->n_dec : config->n_enc);
+    int first = CLAMP(stage.first - before, 0, n), end = CLAMP(stage.end - before, 0, n);
+    return (StagePart){ first, end, .embeds = first == 0 && end > 0, .finishes = end > first && end == n };
+}
+
 /* Whether the stage has the heads, and so the loss. */
-bool stage_has_heads(const ModelConfig *config, Stage stage);
+static inline bool stage_has_heads(const ModelConfig *config, Stage stage)
+{
+    return stage.end == config->n_enc + config->n_dec;
+}
 
 /* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the stack
  * (encoder or decoder) that the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot

@@ -6,7 +6,6 @@
 #include "model/hf/hf.h"
 #include "run/heartbeat.h"
 #include "run/model_path.h"
-#include "train/once.h"
 #include "train/trainer.h"
 
 #include <dnnl.h>

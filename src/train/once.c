@@ -1,4 +1,4 @@
-#include "train/once.h"
+#include "train/trainer.h"
 
 #include "base/machine.h"
 #include "comm/monitor.h"

@@ -1,4 +1,4 @@
-#include "train/rollback.h"
+#include "train/train.h"
 
 #include "base/file.h"
 #include "base/lock.h"

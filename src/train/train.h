@@ -2,7 +2,6 @@
 #pragma once
 
 #include "run/config/config.h"
-#include "train/rollback.h"
 
 /* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After a request
  * to stop (stop.h), or if a StopRule says so, it saves a checkpoint and fails with LOAM_ERROR_STOPPED. trace: file to
@@ -13,3 +12,18 @@ bool train_run(const Config *config, const char *trace, GError **error);
  * signals blocked, too. To be called before train_run by every process that a launcher may have started, also if it
  * could not load its configuration. */
 bool train_agree(const Config *config, bool loaded, GError **error);
+
+/* ---- rollback.c: puts a run back to one of its checkpoints, reversibly until the run saves again. Everything that is
+ * taken from the run lies in RUN/rollback/: later checkpoints, and metrics.jsonl, train_inner.jsonl, config.yaml, tb/,
+ * spikes/ and the run's metrics in a store of MLflow, as they were before the rollback. A rollback or its reversal that
+ * was interrupted is completed by the next command that opens the run for writing, and nothing is lost. ---- */
+
+/* Puts the run in `dir`, which no process may be training, back to the checkpoint of `step`. Fails if this checkpoint
+ * does not exist or is damaged; then nothing is changed. */
+bool rollback_to(const char *dir, int64_t step, GError **error);
+/* Undoes all rollbacks since the last save of the run. Fails if there were none. */
+bool rollback_undo(const char *dir, GError **error);
+/* Completes what was interrupted. The caller holds the lock of the run. */
+bool rollback_finish(const char *dir, GError **error);
+/* Makes rollbacks final: removes RUN/rollback. The trainer calls it after a save. */
+bool rollback_forget(const char *dir, GError **error);

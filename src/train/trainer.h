@@ -254,19 +254,16 @@ double trainer_seconds_left(const Trainer *t);
 /* FLOPs per sample of the training set. */
 double trainer_sample_flops(const Trainer *t);
 
-/* ---- end.c: how a process of a run ends: complete, stopped, or with an error ---- */
+/* ---- once.c: computes a value once for all ranks that would compute the same one, such as the hash of a file of their
+ * host ---- */
 
-/* Says that the run has no step left, and what would let it go on. */
-void end_note_finished(const Trainer *t);
-/* The event of a run that has ended by itself. */
-void end_note(const Trainer *t);
-/* A request to stop becomes a checkpoint, or else the error of one rank that of all; *problem then says what is saved,
- * and where a lost rank was last seen. */
-void end_early(Trainer *t, GError **problem);
-
-/* ---- class_weights.c ---- */
-
-/* *weights (classes) becomes the numbers of train.class_weights, or NULL for 1 everywhere. "balanced" gives
- * scikit-learn's weights: n / (number of classes that occur · labels of this class), with n labels in the training set;
- * a class that does not occur has 1, which is logged. g_free. */
-bool class_weights_find(float **weights, const Config *config, const Loader *train, GError **error);
+enum { ONCE_KEY = 160 };
+/* A function whose value is the same on all ranks that call ranks_once with the same key. */
+typedef uint64_t (*OnceFn)(const void *context);
+/* Returns fn(context) of the lowest rank with this rank's key; only that rank calls fn, in a thread of its own, and the
+ * others wait for it, also if it takes longer than the group's timeout. An empty key is no other rank's. key: at most
+ * ONCE_KEY - 1 bytes. All ranks of the group call it; if the group fails, the value is of no use. */
+uint64_t ranks_once(Comm *ranks, const char *key, OnceFn fn, const void *context);
+/* A key for what is computed from the files of PATH: that of the same folder or file of the same host; "" if PATH names
+ * none. */
+void once_key_of_path(char key[ONCE_KEY], const char *path);

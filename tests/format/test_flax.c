@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "format/flax.h"
+#include "format/tensor_file.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "format/bytes.h"
 #include "format/safetensors.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "golden.h"
 
 #include <errno.h>

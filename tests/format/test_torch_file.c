@@ -1,8 +1,7 @@
 /* Files of torch.save, made by tools/make-torch.py. */
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "format/torch_file.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "golden.h"
 
 #include <stdio.h>

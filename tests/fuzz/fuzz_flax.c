@@ -1,6 +1,6 @@
 /* Any bytes as a checkpoint of Flax: an error that names the file, or arrays whose bytes all lie within it. */
 #include "base/check.h"
-#include "format/flax.h"
+#include "format/tensor_file.h"
 
 #include <string.h>
 #include <sys/mman.h>

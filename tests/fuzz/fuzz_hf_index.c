@@ -1,6 +1,6 @@
 /* Any bytes as model.safetensors.index.json beside two shards: an error that names it, or every tensor it maps. */
 #include "format/safetensors.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "fuzz_folder.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "fuzz_folder.h"
 #include "run/history.h"
 #include "run/run_status.h"
-#include "train/services/fairseq_log.h"
 #include "train/services/services.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * the values of a metric, of which whole lines of earlier steps stay. The first byte chooses. */
 #include "base/file.h"
 #include "fuzz_folder.h"
-#include "train/services/mlflow.h"
+#include "train/services/services.h"
 
 #include <string.h>
 

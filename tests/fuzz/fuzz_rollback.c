@@ -3,7 +3,7 @@
  * there. */
 #include "fuzz_folder.h"
 #include "run/checkpoint/format.h"
-#include "train/rollback.h"
+#include "train/train.h"
 
 #include <string.h>
 

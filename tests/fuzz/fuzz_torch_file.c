@@ -1,6 +1,6 @@
 /* Any bytes as a file of torch.save: an error that names the file, or tensors whose bytes can all be read. */
 #include "base/check.h"
-#include "format/torch_file.h"
+#include "format/tensor_file.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "golden.h"
 #include "model/hf/hf.h"
 #include "param/store.h"

@@ -1,7 +1,7 @@
 /* What goes out of a model that no class of transformers has as it is. */
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "model/hf/hf.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The line of AST-T5's README, and the file of a run that goes on. */
-#include "train/services/fairseq_log.h"
+#include "train/services/services.h"
 
 #include "data/data_test.h"
 

@@ -1,5 +1,5 @@
 /* A store of MLflow: the files that its client writes and reads, and a run that goes on. */
-#include "train/services/mlflow.h"
+#include "train/services/services.h"
 
 #include "data/data_test.h"
 

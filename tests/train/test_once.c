@@ -1,5 +1,5 @@
 /* Work that ranks share: one of the ranks with the same key does it, and all have its value. */
-#include "train/once.h"
+#include "train/trainer.h"
 
 #include <glib.h>
 #include <glib/gstdio.h>

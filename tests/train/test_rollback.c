@@ -1,5 +1,5 @@
 /* What an interrupted rollback has left in RUN/rollback, whole or spoiled, loses no checkpoint of the run. */
-#include "train/rollback.h"
+#include "train/train.h"
 
 #include "base/file.h"
 #include "run/checkpoint/format.h"

@@ -3,7 +3,7 @@
 #include "cli/inspect/inspect.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/model_path.h"
 

@@ -1,6 +1,6 @@
 #include "model/fairseq/fairseq.h"
 
-#include "format/torch_file.h"
+#include "format/tensor_file.h"
 #include "nn/ctx.h"
 
 #include <string.h>

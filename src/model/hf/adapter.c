@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "format/safetensors.h"
-#include "format/torch_file.h"
+#include "format/tensor_file.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"

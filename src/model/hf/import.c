@@ -2,7 +2,7 @@
 #include "model/hf/hf.h"
 
 #include "base/log.h"
-#include "format/weights.h"
+#include "format/tensor_file.h"
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/lora/lora.h"

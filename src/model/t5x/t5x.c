@@ -1,6 +1,6 @@
 #include "model/t5x/t5x.h"
 
-#include "format/flax.h"
+#include "format/tensor_file.h"
 #include "model/tensor_names.h"
 
 #define TARGET        "optimizer/target/"

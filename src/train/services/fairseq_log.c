@@ -1,5 +1,3 @@
-#include "train/services/fairseq_log.h"
-
 #include "base/file.h"
 #include "base/text.h"
 #include "train/services/service.h"

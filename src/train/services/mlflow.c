@@ -1,5 +1,3 @@
-#include "train/services/mlflow.h"
-
 #include "base/file.h"
 #include "train/services/service.h"
 

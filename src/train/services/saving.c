@@ -2,8 +2,8 @@
  * goes on, over a group of ranks of its own (Trainer.save_ranks). */
 #include "base/check.h"
 #include "base/fault.h"
-#include "train/rollback.h"
 #include "train/services/service.h"
+#include "train/train.h"
 
 #define LONG_WAIT_S 1 /* seconds: a longer wait for the previous save is logged */
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "train/every.h"
-#include "train/services/mlflow.h"
 #include "train/services/records.h"
 
 typedef struct Trainer Trainer;
@@ -99,7 +98,7 @@ StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
 /* The rule for a message, "by train.stop_after=19h50m", or "on request" for STOP_NONE. g_free. */
 char *stop_rule_describe(const Config *config, StopRule rule);
 
-/* ---- megatron_log.c: lines as Megatron-LM prints them, of the branch that trained BigScience's models: fields, order,
+/* ---- console.c: lines as Megatron-LM prints them, of the branch that trained BigScience's models: fields, order,
  * widths and digits. Losses are in nats. ---- */
 
 /* " iteration  10/ 60 | consumed samples: … | …", which begins with the time and ends with samples and FLOP per second.
@@ -113,6 +112,51 @@ char *megatron_timers_line(const TrainRecord *record);
 /* " validation loss at iteration 10 | lm loss value: 2.901234E+00 | lm loss PPL: 1.819679E+01 | ". The name of a set
  * that has one comes after "loss at iteration 10 on". g_free. */
 char *megatron_valid_line(const ValidRecord *record);
+
+/* ---- fairseq_log.c: log lines in the format of fairseq's log_format json, for scripts that read that format: in
+ * RUN/train_inner.jsonl, and printed. Losses are in bits. ---- */
+
+typedef struct FairseqLog FairseqLog;
+/* Opens DIR/train_inner.jsonl, unless dir is NULL. Lines with num_updates above `updates` are removed, since a resumed
+ * run writes them again. printed: lines are also printed, as "2026-01-31 07:30:00 | INFO | train_inner | {…}". */
+FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error);
+void fairseq_log_close(FairseqLog *log);
+/* To be called after each update of this process, which read this number of tokens. */
+void fairseq_log_step(FairseqLog *log, int64_t tokens);
+/* Writes a line {"epoch": 1, "update": 0.003, "loss": "15.686", …}, with fields ordered, rounded and formatted as
+ * fairseq does, and, if record->begins, begins a new window; nothing if the record or this process has no update. */
+void fairseq_log_line(FairseqLog *log, const TrainRecord *record);
+/* The object {"epoch": 1, "valid_loss": "9.081", …} that fairseq prints after an evaluation. The first held-out set is
+ * "valid" there, the next "valid1". g_free. */
+char *fairseq_valid_line(const ValidRecord *record);
+
+/* ---- mlflow.c: writes a run into a store of MLflow in files (mlruns/EXPERIMENT/RUN/{meta.yaml,metrics,params,tags}),
+ * where MLflow's web page and client read it. Nothing of MLflow is needed to write it. ---- */
+
+typedef enum MlflowStatus {
+    MLFLOW_RUNNING = 1,
+    MLFLOW_FINISHED = 3,
+    MLFLOW_FAILED = 4,
+    MLFLOW_KILLED = 5
+} MlflowStatus;
+
+typedef struct Mlflow Mlflow;
+/* Opens the run of the run directory DIR in the store `root` (a folder, made if missing), in the experiment of this
+ * name, made if missing. DIR/mlflow.txt keeps the run's id and folder there. If the store has the run already, it is
+ * moved to this experiment, and metrics of steps after `step` are removed. A copy of a run directory is another run,
+ * which begins with the metrics of its original. */
+Mlflow *mlflow_open(const char *root, const char *experiment, const char *dir, int64_t step, GError **error);
+/* Writes the final status and the time. */
+void mlflow_close(Mlflow *mlflow, MlflowStatus status);
+/* Appends a value of a metric. name: as TensorBoard's tag, "train/loss". */
+bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value, GError **error);
+/* Writes a parameter of the run, in place of its last value. */
+bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error);
+/* Copies the metrics and parameters that the run in DIR has in a store to the folder `to`; nothing if it has none. */
+bool mlflow_keep(const char *dir, const char *to, GError **error);
+/* Replaces the metrics and parameters that the run in DIR has in its store by those that mlflow_keep copied to `from`.
+ * */
+bool mlflow_put_back(const char *dir, const char *from, GError **error);
 
 /* ---- other services ---- */
 
