@@ -10,7 +10,6 @@
 #include "report/series.h"
 #include "run/history.h"
 #include "run/run_dir.h"
-#include "run/run_find.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,8 @@
 /* import.c: `loam import`: writes a model of another program (Hugging Face, T5X, fairseq) as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
-#include "model/fairseq/fairseq.h"
 #include "model/hf/hf.h"
-#include "model/t5x/t5x.h"
+#include "model/tensor_names.h"
 #include "run/checkpoint/checkpoint.h"
 #include "text/tokenizer.h"
 

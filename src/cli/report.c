@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 
 #include <string.h>
 

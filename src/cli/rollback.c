@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "run/run_dir.h"
-#include "run/run_find.h"
 #include "train/train.h"
 
 #include <inttypes.h>

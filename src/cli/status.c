@@ -2,7 +2,7 @@
 #include "base/amount.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 #include "run/run_status.h"
 
 #define USAGE "loam status RUN… [--silent TIME] [--stalled TIME] [--json]"

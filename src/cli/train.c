@@ -6,7 +6,7 @@
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
 #include "run/launch.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>

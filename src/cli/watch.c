@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 #include "run/run_status.h"
 
 #include <inttypes.h>

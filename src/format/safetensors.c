@@ -109,7 +109,6 @@ static bool check_layout(const GArray *tensors, const char *data, size_t data_by
     return true;
 }
 
-/* Length of the JSON header, checked against the limit and the file. */
 static bool read_header_bytes(const char *file, size_t bytes, size_t *header_bytes, GError **error)
 {
     uint64_t n;

@@ -202,7 +202,6 @@ uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes)
     return XXH3_64bits_digest(writer->hash);
 }
 
-/* Writes n numbers rounded to the tensor's dtype. */
 static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *declared, const float *values, int64_t n,
                           GError **error)
 {

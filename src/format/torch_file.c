@@ -93,7 +93,6 @@ static bool measure_strides(Layout *layout, const FileTensor *tensor, size_t byt
     return true;
 }
 
-/* Copies the elements in row-major order. */
 static void gather_elements(char *out, const char *storage, const Layout *layout, const FileTensor *tensor)
 {
     int64_t index[FILE_TENSOR_MAX_RANK] = { 0 }, at = layout->first;

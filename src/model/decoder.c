@@ -38,7 +38,6 @@ struct Decoder {
 
 static const ModelLoss forward = { 0 };
 
-/* Limit on k of decoder_step_top. */
 static int32_t most_top(const Decoder *d)
 {
     return (int32_t)MIN(d->model->config.vocab, DECODER_TOP * (d->step_stream.max_tokens / d->step_stream.n_seq));
@@ -317,7 +316,6 @@ static void upload_step(Decoder *d)
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
 
-/* Reserves the caches of a stage's blocks. */
 static void open_caches(Decoder *d, const ModelStage *stage)
 {
     const int64_t width = stage->decoder.spec.kv_heads * d->model->config.head_dim,

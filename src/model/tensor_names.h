@@ -61,3 +61,19 @@ bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char
  * expected shapes come from: "config.json makes it". */
 Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Device *dev,
                                const ModelConfig *config, bool gradients, GError **error);
+
+/* ---- fairseq.c: models from checkpoints of fairseq (.pt): transformer_lm, and transformer_t5 of AST-T5 ---- */
+
+/* Imports the model in the file PATH, without optimizer state and dictionary. A missing tensor, an unexpected one, one
+ * of a wrong shape, or an unknown option is an error that names it. */
+Model *fairseq_import(Device *dev, const char *path, GError **error);
+
+/* Tensor names of the embeddings and blocks of transformer_lm; Hugging Face's XGLM uses the same names. */
+extern const TensorName fairseq_lm_body[];
+
+/* ---- t5x.c: imports a T5 from a legacy checkpoint of T5X: one MessagePack file of Flax arrays ---- */
+
+/* PATH is the file, or the folder that holds it as `checkpoint`. The model's configuration follows from the shapes of
+ * the arrays; T5X's optimizer state is not read. A missing array, an unexpected one, or one of a wrong shape is an
+ * error that names it. */
+Model *t5x_import(Device *dev, const char *path, GError **error);

@@ -9,7 +9,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>

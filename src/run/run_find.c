@@ -1,4 +1,3 @@
-#include "run/run_find.h"
 
 #include "base/file.h"
 #include "base/lock.h"

@@ -81,7 +81,6 @@ static int by_file_name(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names of the model's files, sorted. */
 static GPtrArray *list_files(const char *folder)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -112,9 +111,8 @@ static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
     return value;
 }
 
-static bool take_folder(const char *folder, void *context, GError **error)
+static bool take_folder(G_GNUC_UNUSED const char *folder, G_GNUC_UNUSED void *context, G_GNUC_UNUSED GError **error)
 {
-    (void)folder, (void)context, (void)error;
     return true;
 }
 

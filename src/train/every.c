@@ -1,4 +1,4 @@
-#include "train/every.h"
+#include "train/services/services.h"
 
 #include "base/clock.h"
 

@@ -3,7 +3,6 @@
 #include "plan/trace.h"
 #include "run/heartbeat.h"
 #include "run/launch.h"
-#include "train/stop.h"
 #include "train/train.h"
 #include "train/trainer.h"
 

@@ -3,7 +3,6 @@
 #include "base/machine.h"
 #include "comm/monitor.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 

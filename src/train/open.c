@@ -375,7 +375,6 @@ static bool save_run(Trainer *t, GError **error)
            ((trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error));
 }
 
-/* Fails while train.stop_file exists. */
 static bool check_stop_file(Trainer *t, GError **error)
 {
     const char *file = t->config.train.stop_file;

@@ -1,7 +1,6 @@
 /* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
 #include "base/fault.h"
 #include "device/profile.h"
-#include "train/stop.h"
 #include "train/trainer.h"
 
 #include <string.h>
@@ -206,7 +205,6 @@ static bool read_batches(Trainer *t, GError **error)
     return borrowed;
 }
 
-/* Scales and counters after a step. */
 static bool end_step(Trainer *t, GError **error)
 {
     scale_fp8(t, t->step.updated && !t->step.again);

@@ -1,6 +1,5 @@
-#include "train/stop.h"
+#include "train/trainer.h"
 
-#include "base/log.h"
 #include "comm/launch.h"
 
 #include <signal.h>

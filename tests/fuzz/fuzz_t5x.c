@@ -1,6 +1,6 @@
 /* Any bytes as a checkpoint of T5X: an error that names the file, or a model with all its weights. */
 #include "fuzz_folder.h"
-#include "model/t5x/t5x.h"
+#include "model/tensor_names.h"
 
 #include <string.h>
 

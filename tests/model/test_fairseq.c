@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "golden.h"
 #include "model/expected.h"
-#include "model/fairseq/fairseq.h"
 #include "model/hf/hf.h"
+#include "model/tensor_names.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "model/t5x/t5x.h"
+#include "model/tensor_names.h"
 
 #include "base/file.h"
 #include "golden.h"

@@ -1,4 +1,4 @@
-#include "train/every.h"
+#include "train/services/services.h"
 
 static Every of(double value, AmountUnit unit, bool count_tokens)
 {

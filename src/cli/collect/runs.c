@@ -4,7 +4,6 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
-#include "run/run_find.h"
 #include "run/run_status.h"
 
 #include <inttypes.h>

@@ -10,7 +10,6 @@
 #include "run/config/config.h"
 #include "run/metric_lines.h"
 #include "run/run_dir.h"
-#include "run/run_find.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -71,7 +71,6 @@ static void see_global(Grid *grid, int64_t block, bool rows)
     }
 }
 
-/* Makes the blocks in is->global global. */
 static void see_listed(Grid *grid, bool rows)
 {
     for (guint i = 0; i < grid->global->len; i += 2)

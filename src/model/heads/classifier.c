@@ -95,7 +95,6 @@ static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
     return last ? stream->cu[s + 1] - 1 : stream->cu[s];
 }
 
-/* The groups of the batch that have a target. */
 static Rows rows_with_target(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
@@ -352,7 +351,6 @@ static void weighted_loss(Chunk *chunk, Tensor sums, const Rated *rated, const i
     op_total_add(cx->dev, sums, part_sums(chunk, rated, xent, XENT_CORRECT, false));
 }
 
-/* Cross-entropy over the classes. */
 static void class_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xent)
 {
     const Ctx *cx = chunk->cx;

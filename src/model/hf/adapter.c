@@ -177,7 +177,6 @@ bool hf_is_folder(const char *folder)
     return io_exists(folder, "config.json") || hf_adapter_present(folder);
 }
 
-/* The base model of an adapter, or NULL without an error. */
 static char *base_of(const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
@@ -287,7 +286,6 @@ static bool keep_logits(const TensorNames *names, GHashTable *tensors, const Fil
     return true;
 }
 
-/* Whether a tensor of an adapter is the embedding of one stack of a T5. */
 static bool is_stack_embedding(const ModelConfig *config, const char *name)
 {
     return config->family == FAMILY_T5 && g_str_has_suffix(name, "coder.embed_tokens.weight");

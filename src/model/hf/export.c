@@ -143,7 +143,6 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
     return done;
 }
 
-/* Whether the folder has the files of an export. */
 static bool is_export(const char *folder)
 {
     return io_exists(folder, "config.json") &&

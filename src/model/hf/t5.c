@@ -124,7 +124,6 @@ static void shape_umt5(ModelConfig *config, const ModelConfig *was)
     config->rel_per_block = true;
 }
 
-/* The keys that all three architectures have. */
 static bool read_shared(const json_t *root, const char *default_proj, ModelConfig *config, GError **error)
 {
     const HfKey decoder = HF_INT("num_decoder_layers", n_dec, (double)config->n_enc, 1, 1000);

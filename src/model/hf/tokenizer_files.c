@@ -73,7 +73,6 @@ static json_t *post_processor(const Tokenizer *tok, const TextFrame *frame)
                      "trim_offsets", 1, "add_prefix_space", 0);
 }
 
-/* Writes tokenizer.json with the post-processor that the model needs. */
 static bool write_json(const char *folder, const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                        GError **error)
 {

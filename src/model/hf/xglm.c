@@ -1,6 +1,5 @@
 /* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
 #include "base/log.h"
-#include "model/fairseq/fairseq.h"
 #include "model/hf/architecture.h"
 
 static const char *const ignored[] = { "model.embed_positions.weights", NULL };

@@ -175,7 +175,6 @@ static bool read_box(const FileTensor *source, json_t *entry, StoredTensor *targ
     return true;
 }
 
-/* Copies the tensors of a file to their targets. */
 static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, GError **error)
 {
     GError *problem = NULL;
@@ -271,7 +270,6 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
     return true;
 }
 
-/* Loads one rank's parts. */
 static bool load_checkpoint(const char *folder, const Checkpoint *checkpoint, Comm *ranks, GError **error)
 {
     json_auto_t *root = read_json(folder, error);

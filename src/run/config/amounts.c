@@ -88,12 +88,9 @@ int64_t config_samples(const Config *config, Amount amount, int64_t epoch_sample
         return (int64_t)ceil(amount.value / (double)config->data.input_length);
     case UNIT_EPOCHS:
         return (int64_t)ceil(amount.value * (double)epoch_samples);
-    case UNIT_STEPS:
-    case UNIT_SECONDS:
-    case UNIT_PERCENT:
-        break;
+    default:
+        return -1;
     }
-    return -1;
 }
 
 int64_t config_share(Amount amount, int64_t total)

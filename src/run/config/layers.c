@@ -2,7 +2,7 @@
 
 #include "model/hf/hf.h"
 #include "run/model_path.h"
-#include "run/run_find.h"
+#include "run/run_dir.h"
 
 #include <string.h>
 

@@ -148,7 +148,6 @@ static void free_vocab(Config *config, const GPtrArray *layers)
         config->model.vocab = 0;
 }
 
-/* Sets what the layers say. */
 static bool apply_layers(Config *config, const GPtrArray *layers, GError **error)
 {
     if (!options_apply(config_options(), config, layers, error))

@@ -44,18 +44,14 @@ static const Recipe model_recipes[] = {
 #define BERT_ADAMW "optim.schedule=linear; optim.warmup=6%; optim.beta2=0.98; optim.eps=1e-6; optim.weight_decay=0.01; "
 #define GPT_ADAMW  "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
 static const Recipe optimizer_recipes[] = {
-    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { ANY_FAMILY, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
     { FAMILY_T5, OPTIM_ADAFACTOR, 150e6, ADAFACTOR "optim.lr=2e-2" },
-    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
+    { ANY_FAMILY, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_T5, OPTIM_ADAMW, 150e6, T5_ADAMW "optim.lr=1e-3" },
     { FAMILY_T5, OPTIM_ADAMW, ANY, T5_ADAMW "optim.lr=1e-4" },
-    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
-    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_BERT, OPTIM_ADAMW, 10e6, BERT_ADAMW "optim.lr=1e-3" },
     { FAMILY_BERT, OPTIM_ADAMW, 150e6, BERT_ADAMW "optim.lr=6e-4" },
     { FAMILY_BERT, OPTIM_ADAMW, ANY, BERT_ADAMW "optim.lr=1e-4" },
-    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
-    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_GPT, OPTIM_ADAMW, 50e6, GPT_ADAMW "optim.lr=1e-3" },
     { FAMILY_GPT, OPTIM_ADAMW, 150e6, GPT_ADAMW "optim.lr=6e-4" },
     { FAMILY_GPT, OPTIM_ADAMW, 500e6, GPT_ADAMW "optim.lr=3e-4" },
@@ -89,15 +85,10 @@ static void add_recipe(const char *text, GPtrArray *settings)
 /* Continued pre-training (train.init): the learning rate of the family times optim.rewarm, and where a row says so a
  * linear schedule with a short warm-up, since the optimizer's statistics start from zero. */
 static const Recipe start_recipes[] = {
-    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { ANY_FAMILY, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { ANY_FAMILY, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_T5, OPTIM_ADAMW, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
-    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
-    { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
+    { ANY_FAMILY, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
     { ANY_FAMILY, OPTIM_MUON, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
 };
 

@@ -10,19 +10,21 @@
  * ways, or was read at the first start only. */
 static const char *const paths[] = { "train.init", "task.valid", NULL };
 /* Options of class TUNABLE that decide what a step computes: whole groups, or single options. */
-static const char *const tunables[] = { "model.",
-                                        "lora.",
-                                        "optim.",
-                                        "fp16.",
-                                        "fp8.",
-                                        "train.batch",
-                                        "train.batch_rampup",
-                                        "train.batch_schedule",
-                                        "train.precision",
-                                        "train.label_smoothing",
-                                        "train.class_weights",
-                                        "train.z_loss",
-                                        NULL };
+static const char *const tunables[] = {
+    "model.",
+    "lora.",
+    "optim.",
+    "fp16.",
+    "fp8.",
+    "train.batch",
+    "train.batch_rampup",
+    "train.batch_schedule",
+    "train.precision",
+    "train.label_smoothing",
+    "train.class_weights",
+    "train.z_loss",
+    NULL,
+};
 
 static bool is_recorded(const OptionRow *row)
 {

@@ -5,7 +5,6 @@
 #include "data/sources.h"
 #include "run/config/layers.h"
 #include "run/run_dir.h"
-#include "run/run_find.h"
 
 #include <string.h>
 

@@ -51,7 +51,6 @@ static bool read_number(const char *folder, const char *name, uint64_t *value)
     return end > text && *end == '\0';
 }
 
-/* Adds the counter of a zone, if it is one that counts. */
 static void add_zone(Rapl *rapl, const char *folder, char **why)
 {
     char name[64];

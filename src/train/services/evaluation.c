@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "run/history.h"
 #include "train/services/service.h"
-#include "train/stop.h"
 
 #include <string.h>
 
@@ -232,7 +231,6 @@ static void evaluation_keep(G_GNUC_UNUSED void *own, const Trainer *t, int64_t *
     steps[(*n)++] = t->state.best_step;
 }
 
-/* The reason why the run ends before train.length. */
 static void note_patience(const Trainer *t)
 {
     const bool undefined = scores_best_name(t) && isnan(scores_best(t));
@@ -256,7 +254,6 @@ static char *chosen_by(const Trainer *t)
     return strcmp(best, "loss") == 0 ? NULL : g_strdup(best);
 }
 
-/* Logs which checkpoint is the best, and its metrics. */
 static void report_best(const Trainer *t)
 {
     const TrainState *state = &t->state;
@@ -278,9 +275,8 @@ static void report_best(const Trainer *t)
     run_result_clear(&result);
 }
 
-static Verdict evaluation_at_end(void *own, const Trainer *t, GError **error)
+static Verdict evaluation_at_end(G_GNUC_UNUSED void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)own, (void)error;
     if (trainer_out_of_patience(t) && t->state.steps > t->start.steps)
         note_patience(t);
     report_best(t);

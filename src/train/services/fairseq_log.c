@@ -84,7 +84,6 @@ char *fairseq_valid_line(const ValidRecord *record)
 
 /* ---- the file ---- */
 
-/* The num_updates of a line of the log; -1 if the line has none. */
 static int64_t read_updates(const char *line, size_t bytes, G_GNUC_UNUSED void *unused)
 {
     json_t *object = json_loadb(line, bytes, 0, NULL);

@@ -6,7 +6,6 @@
 #include "base/processes.h"
 #include "comm/launch.h"
 #include "train/services/service.h"
-#include "train/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -231,7 +230,6 @@ static double end_of(Hooks *hooks, HookKind kind, double latest)
     return end;
 }
 
-/* Whether the process has the mark in its environment. */
 static bool is_marked(pid_t pid, const void *mark)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/environ", (int)pid), *text = NULL;

@@ -68,7 +68,6 @@ static char *uri(const char *path)
 
 /* ---- the experiment ---- */
 
-/* Whether the text of a meta.yaml is that of an experiment with this name. */
 static bool is_experiment(const char *meta, const char *name)
 {
     g_autofree char *plain = g_strdup_printf("name: %s", name), *single = g_strdup_printf("name: '%s'", name),
@@ -397,7 +396,6 @@ bool mlflow_put_back(const char *dir, const char *from, GError **error)
 
 /* ---- the service ---- */
 
-/* Writes the options of the run as parameters. */
 static void write_options(Mlflow *mlflow, const Config *config)
 {
     const OptionRow *row;

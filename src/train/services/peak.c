@@ -17,9 +17,8 @@ static void peak_free(void *own)
     g_free(own);
 }
 
-static Verdict peak_after_step(void *own, const Trainer *t, GError **error)
+static Verdict peak_after_step(void *own, G_GNUC_UNUSED const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)t, (void)error;
     gemm_peak_turn(own, SHARE);
     return VERDICT_GO_ON;
 }

@@ -2,7 +2,6 @@
 #include "run/heartbeat.h"
 #include "run/run_status.h"
 #include "train/services/service.h"
-#include "train/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

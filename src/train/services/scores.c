@@ -4,7 +4,6 @@
 #include "eval/task_eval.h"
 #include "run/task_set.h"
 #include "train/services/service.h"
-#include "train/stop.h"
 
 #include <string.h>
 
@@ -59,7 +58,6 @@ static ScoredTask *scored_new(const char *name)
     return scored;
 }
 
-/* The run's own task. */
 static bool add_own(Scores *scores, const Trainer *t, GError **error)
 {
     ScoredTask *scored = scored_new(NULL);
@@ -314,7 +312,6 @@ static double mean_score(const Scores *scores)
     return sum / scores->tasks->len;
 }
 
-/* Records the scores of n examples. */
 static void tell_scores(const Trainer *t, const char *name, const GArray *metrics, int64_t n, double seconds)
 {
     services_tell(t, &(LogRecord){ METRIC_SCORE, t->state.steps, .scores = { name, metrics, n, seconds } });

@@ -98,9 +98,8 @@ static void spike_report(const char *dir, SpikeLevel before, int64_t step, int64
 
 /* Its own: TrainState.steps at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
  * means none. */
-static void *spikes_open(const Trainer *t, GError **error)
+static void *spikes_open(G_GNUC_UNUSED const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    (void)t, (void)error;
     return g_memdup2(&(int64_t){ -1 }, sizeof(int64_t));
 }
 
@@ -132,7 +131,6 @@ static void spikes_count(TrainState *state, const Trainer *t)
     spike_count(state, &t->config.train, t->step.loss);
 }
 
-/* Logs a loss spike and its samples. */
 static void note_spike(const Trainer *t)
 {
     const StepRecord *spike = &t->step;

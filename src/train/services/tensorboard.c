@@ -40,7 +40,6 @@ static bool write_fields(IoFile *events, const LogRecord *record, GError **error
     return good;
 }
 
-/* The norms of layers. */
 static bool write_layers(IoFile *events, const Norms *norms, int64_t step, GError **error)
 {
     for (int i = 0; i < norms->n_layers; i++) {
@@ -158,7 +157,6 @@ void tensorboard_write(TensorBoard *board, const LogRecord *record)
     sink_note(&board->sink, problem);
 }
 
-/* The whole configuration as text. */
 static void write_options(TensorBoard *board, int64_t step, const Config *config)
 {
     GError *problem = NULL;

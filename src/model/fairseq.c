@@ -1,4 +1,4 @@
-#include "model/fairseq/fairseq.h"
+#include "model/tensor_names.h"
 
 #include "format/tensor_file.h"
 #include "nn/ctx.h"
@@ -230,7 +230,6 @@ static const FileTensor *find_matrix(const TensorFile *file, const char *name, G
     return fail_user(error, "it has no matrix %s: it is no checkpoint of a transformer_t5 of fairseq", name);
 }
 
-/* Whether the checkpoint has an encoder and a decoder. */
 static bool is_t5(const TensorFile *file)
 {
     return tensor_file_find(file, T5 "encoder.embed_tokens.weight") &&

@@ -1,4 +1,3 @@
-#include "model/t5x/t5x.h"
 
 #include "format/tensor_file.h"
 #include "model/tensor_names.h"
