@@ -1,7 +1,6 @@
 /* fragments.h: products of small matrices on tensor cores: the instructions mma.sync.m16n8k16 (bf16 or f16, with f32
- * sums), ldmatrix and cp.async, which all GPUs of compute capability 8.0 and later have. For the tests' simulated GPU
- * (tests/shim), each instruction is also written as plain C++ that leaves the same numbers in the same registers of the
- * same lanes.
+ * sums), ldmatrix and cp.async, which all GPUs of compute capability 8.0 and later have. For the tests' simulated GPU,
+ * tests/shim/kernels_fragments.h has each of them in plain C++.
  *
  * mma computes C (16,8) += A (16,16) B (16,8). The matrices are spread over the 32 lanes of a warp; a register of A or
  * B holds two 16-bit numbers, the one with the lower index in its low half (PTX ISA, "Matrix Fragments for
@@ -62,76 +61,7 @@ template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float
 /* keep_place ties a register to a place in the order of the instructions: what changes it stays before, what reads
  * it after, and what was computed is not computed again. */
 #ifdef SHIM
-template <class T> static inline void keep_place(T &)
-{
-}
-
-/* The address of shared memory as instructions take it. */
-static inline uint32_t shared_address(const void *p)
-{
-    return shim_shared_address(p);
-}
-
-template <int DTYPE> static inline float number_of(uint32_t word, int half)
-{
-    float x[2];
-    unpack(x, word, DTYPE);
-    return x[half];
-}
-
-/* mma: C += A B. */
-template <int DTYPE> static inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-{
-    int g = lane_row(), column = lane_col();
-    float left[2][16], right[2][16]; /* left: rows g and g + 8 of A; right: columns 2t and 2t + 1 of B */
-    for (int upper = 0; upper < 2; upper++) {
-        const uint64_t *words = shim_meet((uint64_t)a[2 * upper + 1] << 32 | a[2 * upper]);
-        for (int k = 0; k < 8; k++)
-            for (int r = 0; r < 2; r++)
-                left[r][8 * upper + k] = number_of<DTYPE>((uint32_t)(words[4 * g + k / 2] >> 32 * r), k % 2);
-    }
-    const uint64_t *words = shim_meet((uint64_t)b1 << 32 | b0);
-    for (int k = 0; k < 16; k++)
-        for (int e = 0; e < 2; e++)
-            right[e][k] = number_of<DTYPE>((uint32_t)(words[4 * (column + e) + k % 8 / 2] >> 32 * (k / 8)), k % 2);
-    for (int r = 0; r < 2; r++)
-        for (int e = 0; e < 2; e++)
-            for (int k = 0; k < 16; k++)
-                c[2 * r + e] += left[r][k] * right[e][k];
-}
-
-/* ldmatrix: loads four matrices (8,8) of 16-bit numbers from shared memory. `row` of lanes 8m … 8m + 7 is the address
- * of a row of matrix m. words[m] becomes columns 2t and 2t + 1 of row g of matrix m; with TRANSPOSED rows 2t and 2t + 1
- * of its column g. */
-template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
-{
-    CHECK((uintptr_t)row % 16 == 0, "ldmatrix of an address that is no multiple of 16");
-    const uint64_t *rows = shim_meet((uint64_t)(uintptr_t)row);
-    int g = lane_row(), column = lane_col();
-    for (int m = 0; m < 4; m++) {
-        uint32_t two[2];
-        for (int e = 0; e < 2; e++) {
-            int r = TRANSPOSED ? column + e : g, c = TRANSPOSED ? g : column + e;
-            two[e] = ((const uint16_t *)(uintptr_t)rows[8 * m + r])[c];
-        }
-        words[m] = two[0] | two[1] << 16;
-    }
-}
-
-/* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16; zeros arrive, and
- * nothing is read, if `there` is false. It is complete after the thread has called copy_wait; after a barrier then,
- * wgmma of any thread reads what was copied, too. */
-static inline void copy_async(uint16_t *shared, const void *from, bool there)
-{
-    alignas(16) static const uint16_t zeros[8] = {};
-    shim_copy_later(shared, there ? from : zeros, 16);
-}
-
-static inline void copy_wait(void)
-{
-    shim_copy_now();
-    shim_fence_async();
-}
+#include <shim/kernels_fragments.h>
 #else
 static __device__ inline void keep_place(float &x)
 {
@@ -153,11 +83,13 @@ template <class T> static __device__ inline void keep_place(T *&p)
     asm volatile("" : "+l"(p)::"memory");
 }
 
+/* The address of shared memory as instructions take it. */
 static __device__ inline uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* mma: C += A B. */
 template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
     if (DTYPE == DT_BF16)
@@ -172,6 +104,9 @@ template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* ldmatrix: loads four matrices (8,8) of 16-bit numbers from shared memory. `row` of lanes 8m … 8m + 7 is the address
+ * of a row of matrix m. words[m] becomes columns 2t and 2t + 1 of row g of matrix m; with TRANSPOSED rows 2t and 2t + 1
+ * of its column g. */
 template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
 {
     uint32_t address = shared_address(row);
@@ -187,6 +122,9 @@ template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t 
                      : "memory");
 }
 
+/* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16; zeros arrive, and
+ * nothing is read, if `there` is false. It is complete after the thread has called copy_wait; after a barrier then,
+ * wgmma of any thread reads what was copied, too. */
 static __device__ inline void copy_async(uint16_t *shared, const void *from, bool there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"

@@ -1,8 +1,8 @@
 /* gpu.h: declarations for all kernels and the functions that launch them: the names of CUDA, launches, scratch memory.
  *
  * One source serves two compilers: nvcc compiles it for GPUs, the host's compiler for the tests' simulated GPU, for
- * which it includes tests/shim/shim.h first and defines SHIM. All differences between the two are in this file, in
- * fragments.h, in warpgroup.h and in shim.h. */
+ * which it includes tests/shim/shim.h first and defines SHIM. What differs is in this file, in fragments.h and in
+ * warpgroup.h, and for the host in tests/shim. */
 #pragma once
 
 extern "C" {
@@ -68,66 +68,7 @@ enum { PARTIAL_BYTES = PARTIAL_LIMIT, DISTANCE_BLOCKS = DISTANCE_LIMIT };
 #endif
 
 #ifdef SHIM
-#define UNROLL
-#define UNROLL_8
-#define ROLLED
-#define APART
-#define KERNEL_CHECK(condition) CHECK(condition, "in block %u of a kernel, thread %u", blockIdx.x, threadIdx.x)
-
-enum { MAY_BEGIN_EARLY = 1 };
-
-static inline void begin_kernel()
-{
-    shim_wait_for_earlier();
-}
-
-static inline uint16_t to_bf16(float x)
-{
-    return bf16_from_f32(x);
-}
-
-static inline float from_f16(uint16_t x)
-{
-    return f16_to_f32(x);
-}
-
-static inline uint16_t to_f16(float x)
-{
-    return f16_from_f32(x);
-}
-
-static inline uint32_t two_bf16(float low, float high)
-{
-    return to_bf16(low) | (uint32_t)to_bf16(high) << 16;
-}
-
-static inline uint32_t two_f16(float low, float high)
-{
-    return to_f16(low) | (uint32_t)to_f16(high) << 16;
-}
-
-static inline float exp2_fast(float x)
-{
-    return exp2f(x);
-}
-
-static inline float reciprocal_fast(float x)
-{
-    return 1 / x;
-}
-
-/* Returns shared memory of the thread block: every thread of the block gets the address of the same T. A kernel may use
- * this with only one type T. */
-template <class T> static inline T *block_shared()
-{
-    return (T *)shim_shared(sizeof(T));
-}
-
-/* As block_shared, for kernels that launch_large starts. */
-template <class T> static inline T *block_shared_large()
-{
-    return (T *)shim_shared_large(sizeof(T));
-}
+#include <shim/kernels_gpu.h>
 #else
 #define UNROLL   _Pragma("unroll")
 #define UNROLL_8 _Pragma("unroll 8")
@@ -206,6 +147,8 @@ static __device__ inline float reciprocal_fast(float x)
     return y;
 }
 
+/* Returns shared memory of the thread block: every thread of the block gets the address of the same T. A kernel may use
+ * this with only one type T. */
 template <class T> static __device__ inline T *block_shared()
 {
     __shared__ __align__(16) unsigned char memory[sizeof(T)];
@@ -214,6 +157,7 @@ template <class T> static __device__ inline T *block_shared()
 
 extern __shared__ __align__(1024) unsigned char gpu_large_memory[];
 
+/* As block_shared, for kernels that launch_large starts. */
 template <class T> static __device__ inline T *block_shared_large()
 {
     return reinterpret_cast<T *>(gpu_large_memory);
