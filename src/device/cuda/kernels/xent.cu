@@ -157,43 +157,46 @@ __global__ void __launch_bounds__(XENT_THREADS, 3) xent_join_kernel(Xent xent, X
     finish_row(xent, row, sums, block_shared<Factors>());
 }
 
+Xent xent_of(Tensor logits, Tensor stats, Tensor targets, Tensor weights, int64_t classes, const XentSpec *spec)
+{
+    return { view(logits),
+             (float *)stats.p,
+             stats.ld,
+             cols_of(logits),
+             classes,
+             (const int32_t *)targets.p,
+             (const float *)weights.p,
+             *spec };
+}
+
+XentPart part_of(Tensor parts, Tensor logits, Tensor targets)
+{
+    return { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
+             cols_of(logits), (const int32_t *)targets.p };
+}
+
+template <class... Arguments>
+void launch_xent(Device *dev, Tensor logits, void (*kernel)(Arguments...), Arguments... arguments)
+{
+    if (rows_of(logits) > 0)
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), kernel, arguments...);
+}
+
 } // namespace
 
 void gpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
-    Xent xent = { view(logits),
-                  (float *)stats.p,
-                  stats.ld,
-                  cols_of(logits),
-                  cols_of(logits),
-                  (const int32_t *)targets.p,
-                  (const float *)weights.p,
-                  *spec };
-    if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_kernel, xent);
+    launch_xent(dev, logits, xent_kernel, xent_of(logits, stats, targets, weights, cols_of(logits), spec));
 }
 
 void gpu_xent_part(Device *dev, Tensor parts, Tensor logits, Tensor targets)
 {
-    XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
-                      cols_of(logits), (const int32_t *)targets.p };
-    if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_part_kernel, part);
+    launch_xent(dev, logits, xent_part_kernel, part_of(parts, logits, targets));
 }
 
 void gpu_xent_join(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
                    int32_t classes, const XentSpec *spec)
 {
-    Xent xent = { view(logits),
-                  (float *)stats.p,
-                  stats.ld,
-                  cols_of(logits),
-                  classes,
-                  (const int32_t *)targets.p,
-                  (const float *)weights.p,
-                  *spec };
-    XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
-                      cols_of(logits), (const int32_t *)targets.p };
-    if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_join_kernel, xent, part);
+    launch_xent(dev, logits, xent_join_kernel, xent_of(logits, stats, targets, weights, classes, spec),
+                part_of(parts, logits, targets));
 }

@@ -83,40 +83,26 @@ static cudaError_t probe(Gpu *gpu)
     config.gridDim = dim3(1);
     config.blockDim = dim3(WARP);
     config.stream = gpu->stream;
-    cudaError_t answer = cudaLaunchKernelEx(&config, probe_kernel, gpu->tickets);
-    if (answer == cudaSuccess)
-        answer = cudaMemcpyAsync(&seen, gpu->tickets, sizeof seen, cudaMemcpyDeviceToHost, gpu->stream);
-    if (answer == cudaSuccess)
-        answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
-    if (answer == cudaSuccess)
-        answer = cudaStreamSynchronize(gpu->stream);
+    TRY(cudaLaunchKernelEx(&config, probe_kernel, gpu->tickets));
+    TRY(cudaMemcpyAsync(&seen, gpu->tickets, sizeof seen, cudaMemcpyDeviceToHost, gpu->stream));
+    TRY(cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream));
+    TRY(cudaStreamSynchronize(gpu->stream));
     gpu->begins_early = seen == PROBE + 1 && is_switched_on("LOAM_BEGIN_EARLY");
     gpu->takes_graphs = is_switched_on("LOAM_CUDA_GRAPHS");
-    return answer != cudaSuccess || seen == PROBE || seen == PROBE + 1 ? answer : cudaErrorUnknown;
-}
-
-static cudaError_t ask_shared(Gpu *gpu)
-{
-    int bytes = 0;
-    cudaError_t answer = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, gpu->index);
-    gpu->shares_little = bytes <= LITTLE_SHARED;
-    return answer;
+    return seen == PROBE || seen == PROBE + 1 ? cudaSuccess : cudaErrorUnknown;
 }
 
 static cudaError_t create(Gpu *gpu)
 {
-    cudaError_t answer = gpu_choose(gpu->index);
-    if (answer == cudaSuccess)
-        answer = ask_shared(gpu);
-    if (answer == cudaSuccess)
-        answer = queue_open(gpu);
-    if (answer == cudaSuccess)
-        answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
-    if (answer == cudaSuccess)
-        answer = probe(gpu);
-    if (answer == cudaSuccess)
-        answer = cudaMalloc(&gpu->workspace, PRODUCT_BYTES);
-    return answer == cudaSuccess ? cudaDeviceSynchronize() : answer;
+    int shared = 0;
+    TRY(gpu_choose(gpu->index));
+    TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, gpu->index));
+    gpu->shares_little = shared <= LITTLE_SHARED;
+    TRY(queue_open(gpu));
+    TRY(cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets));
+    TRY(probe(gpu));
+    TRY(cudaMalloc(&gpu->workspace, PRODUCT_BYTES));
+    return cudaDeviceSynchronize();
 }
 
 static void *native_open(int index, char *why)
@@ -141,19 +127,13 @@ static void *native_open(int index, char *why)
 static cudaError_t create_beside(Gpu *gpu)
 {
     int least = 0, greatest = 0;
-    cudaError_t answer = gpu_choose(gpu->index);
-    if (answer == cudaSuccess)
-        answer = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    if (answer == cudaSuccess)
-        answer = cudaStreamCreateWithPriority(&gpu->stream, cudaStreamNonBlocking, greatest);
+    TRY(gpu_choose(gpu->index));
+    TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    TRY(cudaStreamCreateWithPriority(&gpu->stream, cudaStreamNonBlocking, greatest));
     for (cudaEvent_t &event : gpu->events)
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    if (answer == cudaSuccess)
-        answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
-    if (answer == cudaSuccess)
-        answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
-    return answer;
+        TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    TRY(cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets));
+    return cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
 }
 
 static void *native_open_beside(Device *dev, char *why)

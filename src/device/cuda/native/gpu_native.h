@@ -111,6 +111,14 @@ void gpu_note_errors(cudaError_t *first);
 /* Whether errors are noted; then stores `answer`, unless there was one before. */
 bool gpu_notes(cudaError_t answer);
 
+/* Ends a function that returns a cudaError_t with the answer of a call, unless that is success. */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        const cudaError_t tried = (call);                                                                              \
+        if (tried != cudaSuccess)                                                                                      \
+            return tried;                                                                                              \
+    } while (0)
+
 /* queue.cu: streams, page-locked memory, and the functions of OpTable for transfers and events. */
 cudaError_t queue_open(Gpu *gpu);
 void queue_close(Gpu *gpu);

@@ -4,8 +4,8 @@
 
 static cudaError_t pinned_open(Pinned *pinned)
 {
-    cudaError_t answer = cudaMallocHost((void **)&pinned->memory, PINNED_BYTES);
-    return answer == cudaSuccess ? cudaEventCreateWithFlags(&pinned->sent, cudaEventDisableTiming) : answer;
+    TRY(cudaMallocHost((void **)&pinned->memory, PINNED_BYTES));
+    return cudaEventCreateWithFlags(&pinned->sent, cudaEventDisableTiming);
 }
 
 static void pinned_close(Pinned *pinned)
@@ -17,20 +17,15 @@ static void pinned_close(Pinned *pinned)
 
 cudaError_t queue_open(Gpu *gpu)
 {
-    cudaError_t answer = cudaSuccess;
     for (cudaStream_t *stream : { &gpu->stream, &gpu->up, &gpu->down })
-        if (answer == cudaSuccess)
-            answer = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+        TRY(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
     for (Pinned *pinned : { &gpu->landing, &gpu->pinned[0], &gpu->pinned[1] })
-        if (answer == cudaSuccess)
-            answer = pinned_open(pinned);
+        TRY(pinned_open(pinned));
     for (cudaEvent_t &event : gpu->events)
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     for (cudaEvent_t &fence : gpu->fences)
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&fence, cudaEventDisableTiming);
-    return answer;
+        TRY(cudaEventCreateWithFlags(&fence, cudaEventDisableTiming));
+    return cudaSuccess;
 }
 
 void queue_close(Gpu *gpu)
