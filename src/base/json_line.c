@@ -5,8 +5,6 @@
 #include "base/file.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 json_t *json_finite(double value)

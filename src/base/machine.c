@@ -3,7 +3,6 @@
 #include <glib.h>
 #include <hwloc.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/times.h>

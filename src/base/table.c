@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <stdio.h>
-#include <string.h>
 
 Table table_new(int n_cols)
 {

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Whether a backslash takes the meaning from this character of a list. */

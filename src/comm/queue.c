@@ -1,7 +1,6 @@
 #include "comm/queue.h"
 
 #include "base/check.h"
-#include "comm/monitor.h"
 
 const char *const comm_event_names[] = {
     [JOB_ALL_REDUCE] = "all-reduce",

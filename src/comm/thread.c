@@ -1,7 +1,6 @@
 /* thread.c: ranks that are threads of one process. They read each other's tensors in place. */
 #include "base/check.h"
 #include "comm/backend.h"
-#include "comm/monitor.h"
 
 #include <string.h>
 

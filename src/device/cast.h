@@ -7,8 +7,6 @@
 #include "base/float8.h"
 #include "device/tensor.h"
 
-#include <string.h>
-
 /* List of all dtypes: X(dtype, its C type, expression that converts x of this type to f64, expression that converts the
  * f64 x to this type). */
 #define CAST_DTYPES(X)                                                                                                 \

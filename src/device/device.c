@@ -4,9 +4,6 @@
 #include "device/cast.h"
 #include "device/op_table.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A table holds nothing but function pointers, so a forgotten row is a run of zero bytes. */
 static void check_complete(const char *name, const OpTable *ops)
 {

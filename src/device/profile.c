@@ -5,9 +5,6 @@
 #include "base/fatal.h"
 #include "device/operand.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 void profile_clear(Profile *profile)
 {
     free(profile->events);

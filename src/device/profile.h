@@ -4,8 +4,6 @@
 
 #include "device/device.h"
 
-#include <stddef.h>
-
 struct Operand; /* operand.h */
 
 enum {

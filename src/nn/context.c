@@ -1,7 +1,5 @@
 #include "nn/context.h"
 
-#include <glib.h>
-
 /* A device that only measures memory has the rows of the first rank, the most. */
 static int context_rank(const Ctx *cx)
 {

@@ -2,8 +2,6 @@
  * mix_right n_i, which all heads share, and a sequence part, q mix_left pooled_h. */
 #include "nn/attention.h"
 
-#include <glib.h>
-
 static const Dropout no_dropout = { 0 };
 
 static Tensor left_half(Tensor mix)

@@ -1,8 +1,5 @@
 #include "nn/layers.h"
 
-#include <glib.h>
-#include <math.h>
-
 /* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
  * so chunks should have many rows; on a GPU, that takes as long as the products of a few hundred rows. */
 #define CHUNK_BYTES    ((int64_t)128 << 20)

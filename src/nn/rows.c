@@ -1,7 +1,5 @@
 #include "nn/rows.h"
 
-#include <glib.h>
-
 static int rows_rank(const Ctx *cx)
 {
     return cx->dev->computes ? tensor_parallel_rank(cx->tp) : 0;

@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "param/store.h"
 
-#include <math.h>
-
 /* Rows of all state tensors: first the inputs of all layers, then their weights, then the gradients of their outputs.
  * Each of the two FP8 formats thus has consecutive rows, and an update takes two operations. */
 enum { SCALE, HISTORY, INVERSE, STATES };

@@ -2,8 +2,6 @@
 #include "base/check.h"
 #include "param/store.h"
 
-#include <math.h>
-
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context)
 {
     store->ready = fn;

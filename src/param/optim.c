@@ -2,8 +2,6 @@
 #include "base/check.h"
 #include "param/optim_state.h"
 
-#include <math.h>
-
 /* -1 means the optimizer's own default; any other negative number is an error. */
 static bool resolve(double *value, double own_default, const char *option, GError **error)
 {

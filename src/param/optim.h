@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/amount.h"
 #include "base/options/options.h"
 #include "param/param.h"
 #include "param/schedule.h"

@@ -7,8 +7,6 @@
  * is square in the other dimension, is a sum over these ranks and the rest is each rank's own. */
 #include "param/optim_state.h"
 
-#include <math.h>
-
 enum { M, ITERATIONS = 5 };
 /* One iteration: with the Gram matrix G = X Xᵀ, X becomes a X + (b G + c G²) X. */
 static const float a = 3.4445f, b = -4.7750f, c = 2.0315f;

@@ -2,7 +2,6 @@
 #include "base/check.h"
 #include "param/store.h"
 
-#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 

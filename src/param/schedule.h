@@ -3,7 +3,6 @@
 
 #include "base/amount.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum ScheduleKind {

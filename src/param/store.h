@@ -3,8 +3,6 @@
 
 #include "param/shard.h"
 
-#include <glib.h>
-
 /* The flat allocations of a bucket. */
 typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_COUNT } Region;
 /* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */

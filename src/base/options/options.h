@@ -6,7 +6,6 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 typedef enum OptionType {
     OPT_BOOL,   /* bool */

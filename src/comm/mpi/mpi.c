@@ -1,11 +1,9 @@
 #include "comm/mpi/mpi.h"
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "comm/backend.h"
-#include "comm/monitor.h"
 #include "comm/mpi/library.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,6 @@
 #include "base/fatal.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 bool device_cpu_bf16(void)
 {

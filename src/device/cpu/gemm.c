@@ -6,7 +6,6 @@
 #include "device/cpu/pool.h"
 
 #include <dnnl.h>
-#include <omp.h>
 #include <string.h>
 
 void cpu_gemm_limit(const char *isa)

@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined __x86_64__

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "device/attn_spec.h"
-#include "device/tensor.h"
 
 enum { GROUP_CALLS = 24 };  /* largest number of calls of a group (device_group_begin) that one launch executes */
 enum { ROW_LIMIT = 16384 }; /* longest rows whose sums one thread block computes */

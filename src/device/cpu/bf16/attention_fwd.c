@@ -3,7 +3,6 @@
  */
 #include "device/cpu/bf16/attention.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { ROW_PANELS = 4, TILE_PANELS = 16 }; /* panels of queries that are processed together; panels of keys in a tile */

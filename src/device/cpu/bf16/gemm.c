@@ -3,10 +3,7 @@
  * each thread packs its own panels of the other factor and multiplies them. The shared factor is the right one, unless
  * the left one is so small that it stays in the second-level cache. */
 #include "device/cpu/bf16/ahead.h"
-#include "device/cpu/bf16/panel.h"
 #include "device/cpu/pool.h"
-
-#include <omp.h>
 
 enum {
     STEP_BYTES = PANEL_STEP * (int)sizeof(uint16_t), /* bytes of one step of a panel */

@@ -1,8 +1,6 @@
 /* attention_block.c: the scratch memory of attention kernels, and the scores of a tile. */
 #include "device/cpu/kernels/attention.h"
 
-#include <string.h>
-
 static size_t floats(int64_t n)
 {
     return align64((size_t)n * sizeof(float));

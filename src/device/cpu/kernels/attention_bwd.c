@@ -1,8 +1,6 @@
 /* attention_bwd.c: gradients of queries, keys, values and biases, a block of queries at a time. */
 #include "device/cpu/kernels/attention.h"
 
-#include <string.h>
-
 /* Row i of scores becomes the probabilities e^(score + bias - lse), zero where masked. */
 static void probabilities_row(float *row, const Head *head, Block b, int64_t i, float lse)
 {

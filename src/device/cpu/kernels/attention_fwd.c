@@ -1,9 +1,6 @@
 /* attention_fwd.c: computes the softmax of a block's scores and its product with the values. */
 #include "device/cpu/kernels/attention.h"
 
-#include <math.h>
-#include <string.h>
-
 /* Adds bias[j] (NULL means no bias) to n scores; returns the largest. */
 static float biased_max(float *scores, const float *bias, int64_t n)
 {

@@ -4,8 +4,6 @@
 
 #include "base/float16.h"
 
-#include <math.h>
-
 #define INLINE static inline __attribute__((always_inline))
 
 enum { COMMON = 64 }; /* head size for which the loops are also compiled with a constant: that takes half the time */

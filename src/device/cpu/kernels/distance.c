@@ -2,8 +2,6 @@
  * it. */
 #include "device/cpu/kernels/head.h"
 
-#include <math.h>
-
 /* Scratch memory of one thread: the tensors of a head in f32, contiguous, and sums of backward. */
 typedef struct Scratch {
     const float *table; /* the embeddings, shared by all threads */

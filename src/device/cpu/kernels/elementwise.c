@@ -3,8 +3,6 @@
 #include "device/cpu/kernels/rows.h"
 #include "device/cpu/mask.h"
 
-#include <math.h>
-
 enum { CHUNK = 256 };
 
 /* A chunk of zeros, used for an absent operand. */

@@ -4,8 +4,6 @@
 #include "device/cpu/kernels/rows.h"
 #include "device/cpu/mask.h"
 
-#include <math.h>
-
 static float mean_of(const float *x, int64_t n)
 {
     float sum = 0;

@@ -2,8 +2,6 @@
 #include "device/cpu/kernels/fold.h"
 #include "device/cpu/kernels/rows.h"
 
-#include <math.h>
-
 enum { CHUNK = 512 };
 
 /* Root mean square of a tensor of `count` elements, of which `squares` (1) is the sum of squares. */

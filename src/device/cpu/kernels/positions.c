@@ -1,8 +1,6 @@
 /* positions.c: biases by relative position, tables of angles, rotary positions. */
 #include "device/cpu/kernels/rows.h"
 
-#include <math.h>
-
 static float number(Tensor t, int64_t row, int64_t c)
 {
     float buffer;

@@ -1,8 +1,6 @@
 /* table.c: the operation table of one instruction set. */
 #include "device/cpu/kernels/kernels.h"
 
-#include <stdlib.h>
-
 static void cpu_close(Device *dev)
 {
     Cpu *cpu = dev->impl;

@@ -1,8 +1,6 @@
 /* top.c: the largest logits of each row, and the logarithm of the sum that its softmax divides by. */
 #include "device/cpu/kernels/rows.h"
 
-#include <math.h>
-
 enum { CHUNK = 256 }; /* numbers that are compared, or summed in f32, at a time */
 
 static float largest_of(const float *x, int64_t n)

@@ -1,8 +1,6 @@
 /* xent.c: cross-entropy and its gradient, a row of logits at a time. */
 #include "device/cpu/kernels/rows.h"
 
-#include <math.h>
-
 enum {
     CHUNK = 1024
 }; /* logits that are processed at a time; their terms are summed in f32, and these sums are added in double */

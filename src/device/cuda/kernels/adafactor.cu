@@ -1,6 +1,5 @@
 /* adafactor.cu: Adafactor's four operations, each for all tensors of a group. */
 #include "device/cuda/kernels/columns.h"
-#include "device/cuda/kernels/jobs.h"
 #include "device/cuda/kernels/total.h"
 
 namespace

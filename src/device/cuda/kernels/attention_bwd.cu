@@ -8,7 +8,6 @@
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
-#include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/kernels.h"
 
 namespace

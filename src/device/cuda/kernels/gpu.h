@@ -18,10 +18,6 @@ extern "C" {
 #endif
 #include <cuda_runtime.h> /* on the host, the header in tests/shim/cuda */
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
 enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
 /* Bytes of shared memory of a multiprocessor of compute capability 8.6, 8.9 or 12.0 (others of 8.0 and later have
  * more), for all of its blocks; what CUDA takes of it for each block; what this leaves for one block. */

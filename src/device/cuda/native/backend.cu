@@ -5,9 +5,6 @@ extern "C" {
 #include "device/cuda/backend.h"
 }
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { PROBE = 0x10A3 };
 
 static void gpu_free(Gpu *gpu)

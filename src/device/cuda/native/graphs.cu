@@ -3,8 +3,6 @@
  * from then on one launch queues all of it. */
 #include "device/cuda/native/gpu_native.h"
 
-#include <stdio.h>
-
 enum { RUNS_BEFORE = 2 };
 
 /* A queued launch of the graph ends first. */

@@ -1,8 +1,6 @@
 /* lt.cu: asks cuBLASLt for algorithms of a matrix product, and for the product. */
 #include "device/cuda/native/gpu_native.h"
 
-#include <stdio.h>
-
 void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
     char what[200];

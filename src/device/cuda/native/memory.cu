@@ -6,8 +6,6 @@ extern "C" {
 #include "device/cuda/cuda.h"
 }
 
-#include <stdlib.h>
-
 static size_t rounded_bytes(size_t bytes)
 {
     return ((bytes ? bytes : 1) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;

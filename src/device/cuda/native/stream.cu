@@ -2,9 +2,6 @@
  * if CUDA fails. */
 #include "device/cuda/native/gpu_native.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static thread_local const char *current; /* gpu_begin */
 
 void gpu_begin(const char *operation)

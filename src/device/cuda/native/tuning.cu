@@ -3,8 +3,6 @@
  * kept. So the choice, which may differ from run to run, never changes a number. */
 #include "device/cuda/native/gpu_native.h"
 
-#include <stdlib.h>
-
 enum { CANDIDATES = 16, RUNS = 2 };
 enum { MOST_TIMED = 256 }; /* products that are timed; batches of ever other lengths would have no end of them */
 /* Least work, in multiply-adds, of a product that is timed: less takes some 3 µs. */
