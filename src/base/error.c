@@ -25,16 +25,21 @@ void *fail_errno(GError **error, const char *action, const char *path)
                    g_strerror(number));
 }
 
+void *fail_with(GError **error, GError *problem)
+{
+    g_propagate_error(error, problem);
+    return NULL;
+}
+
 void *fail_context(GError **error, const char *format, ...)
 {
     if (error == NULL || *error == NULL)
         return NULL;
     va_list args;
     va_start(args, format);
-    char *context = g_strdup_vprintf(format, args);
+    g_autofree char *context = g_strdup_vprintf(format, args);
     va_end(args);
     g_prefix_error(error, "%s: ", context);
-    g_free(context);
     return NULL;
 }
 

@@ -28,6 +28,8 @@ void *fail_as(GError **error, LoamError code, const char *format, ...) G_GNUC_PR
 /* Sets an error with the message "ACTION PATH: strerror(errno)" and returns NULL. ENOENT, EACCES, EISDIR, ENOTDIR and
  * EEXIST are user's errors, all other values of errno machine's errors. */
 void *fail_errno(GError **error, const char *action, const char *path);
+/* Sets *error to the error that another function has set, and takes it over. Returns NULL. */
+void *fail_with(GError **error, GError *problem);
 /* Puts "CONTEXT: " before the message of an error that is already set. Returns NULL. */
 void *fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The exit status of a program that ends with this error; NULL means success, 0. */

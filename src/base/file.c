@@ -560,10 +560,8 @@ bool io_write_file(const char *path, const void *data, size_t bytes, GError **er
     io_abort(special);
     if (special)
         return false;
-    if (problem) {
-        g_propagate_error(error, problem);
-        return false;
-    }
+    if (problem)
+        return fail_with(error, problem);
     g_autofree char *target = io_follow_links(path);
     IoFile *file = io_create_beside(target, error);
     if (file && io_write(file, data, bytes, error))

@@ -82,10 +82,8 @@ static bool read_runs(Run *runs, char *const *paths, int *n, GError **error)
         }
         g_autofree char *begun = run_of(paths[i]); /* a run that has no metrics.jsonl yet */
         const bool is_run = begun || io_exists(paths[i], "metrics.jsonl");
-        if (!is_run || (read == 0 && i == *n - 1)) {
-            g_propagate_error(error, g_steal_pointer(&problem));
-            return false;
-        }
+        if (!is_run || (read == 0 && i == *n - 1))
+            return fail_with(error, g_steal_pointer(&problem));
         log_warning("%s is left out: %s", run->name, problem->message);
         run_clear(run);
         *run = (Run){ 0 };

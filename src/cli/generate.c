@@ -428,8 +428,7 @@ static bool fill_mask_lines(void *context, PromptReader *reader, GPtrArray *prom
     fail_context(&problem, "standard input, line %" G_GINT64_FORMAT, prompt->line);
     if (prompts_skip(reader, &problem))
         return true;
-    g_propagate_error(error, problem);
-    return false;
+    return fail_with(error, problem);
 }
 
 /* ---- options ---- */

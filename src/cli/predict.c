@@ -233,10 +233,8 @@ static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtr
             continue;
         }
         fail_context(&bad, "standard input, line %" PRId64, line->line);
-        if (!prompts_skip(reader, &bad)) {
-            g_propagate_error(error, bad);
-            return false;
-        }
+        if (!prompts_skip(reader, &bad))
+            return fail_with(error, bad);
         g_ptr_array_remove_index(lines, i);
         g_ptr_array_set_size(examples, (gint)i);
     }

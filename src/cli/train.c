@@ -377,10 +377,8 @@ static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, 
     if (load_one_run(&config, many, dir, run, &problem) && train_run(&config, NULL, &problem))
         return true;
     g_prefix_error(&problem, "%s: ", folder);
-    if (!g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_USER)) {
-        g_propagate_error(error, problem);
-        return false;
-    }
+    if (!g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_USER))
+        return fail_with(error, problem);
     log_warning("%s; the other runs go on", problem->message);
     if (*failed == NULL)
         *failed = problem;

@@ -319,10 +319,8 @@ bool comm_agree(Comm *comm, bool done, GError **error)
     comm_share(comm, all, &mine, sizeof mine);
     while (first < size && !all[first].failed && !(first == comm_rank(comm) && !done))
         first++;
-    if (first == comm_rank(comm) && own) {
-        g_propagate_error(error, own);
-        return false;
-    }
+    if (first == comm_rank(comm) && own)
+        return fail_with(error, own);
     g_clear_error(&own);
     if (first == size)
         return comm_check(comm, error);

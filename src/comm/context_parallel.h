@@ -22,5 +22,11 @@ static inline int context_parallel_size(const ContextParallel *cp)
 /* x and `own`, vectors: element range own_starts[r] of `own` goes to rank r, starts[r] of x comes from rank r, as in
  * comm_all_to_all. Operations that are queued on the device after this call see the result. There is more than one
  * rank. */
-void context_parallel_exchange(ContextParallel *cp, Device *dev, Tensor x, const int64_t *starts, Tensor own,
-                               const int64_t *own_starts);
+static inline void context_parallel_exchange(ContextParallel *cp, Device *dev, Tensor x, const int64_t *starts,
+                                             Tensor own, const int64_t *own_starts)
+{
+    const int64_t kept = own_starts[cp->rank + 1] - own_starts[cp->rank];
+    cp->sent_bytes += (own.d[0] - kept) * (int64_t)dtype_bytes(own.dtype);
+    if (cp->ranks && dev->computes)
+        comm_wait(cp->ranks, comm_all_to_all(cp->ranks, x, starts, own, own_starts));
+}

@@ -37,9 +37,7 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
         task_example_clear(&example);
     }
     task_reader_close(reader);
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return problem == NULL || fail_with(error, problem);
 }
 
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)

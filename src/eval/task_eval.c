@@ -65,9 +65,7 @@ static bool read_examples(TaskEval *eval, const TaskFile *file, GArray *keys, ui
             task_example_clear(&example);
     }
     task_examples_close(examples);
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return problem == NULL || fail_with(error, problem);
 }
 
 /* The largest key of the n examples that are chosen. */

@@ -41,9 +41,7 @@ static bool collect_answers(TaskExamples *examples, const Task *task, const Task
         task_example_clear(&example);
     }
     task_reader_close(reader);
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return problem == NULL || fail_with(error, problem);
 }
 
 TaskExamples *task_examples_open(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)

@@ -150,9 +150,7 @@ static bool run_threads(const Config *config, LaunchFn fn, const void *context, 
             g_clear_error(&first);
             first = errors[r];
         }
-    if (first)
-        g_propagate_error(error, first);
-    return first == NULL;
+    return first == NULL || fail_with(error, first);
 }
 
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error)

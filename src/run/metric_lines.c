@@ -121,8 +121,7 @@ bool metric_reader_open(MetricReader *reader, const char *dir, GError **error)
         return true;
     if (problem == NULL)
         return fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir);
-    g_propagate_error(error, g_steal_pointer(&problem));
-    return false;
+    return fail_with(error, g_steal_pointer(&problem));
 }
 
 /* Reads a line, without its end, into reader->line. *n becomes its length, or SIZE_MAX if it is longer than LINE_LIMIT.

@@ -100,10 +100,8 @@ static bool open_named(const char *folder, RunOpenFn open, void *context, GError
         if (open(folder, context, &problem))
             return true;
         g_autofree char *after = g_file_read_link(folder, NULL);
-        if (i == MOST_TRIES || g_strcmp0(before, after) == 0) {
-            g_propagate_error(error, g_steal_pointer(&problem));
-            return false;
-        }
+        if (i == MOST_TRIES || g_strcmp0(before, after) == 0)
+            return fail_with(error, g_steal_pointer(&problem));
     }
 }
 
@@ -112,10 +110,8 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
     int64_t step;
     GError *problem = NULL;
     g_autofree char *folder = find_folder(path, &problem);
-    if (problem) {
-        g_propagate_error(error, problem);
-        return NULL;
-    }
+    if (problem)
+        return fail_with(error, problem);
     if (folder)
         return open_named(folder, open, context, error) ? g_steal_pointer(&folder) : NULL;
     if (!run_open_newest(path, open, context, &step, error))

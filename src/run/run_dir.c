@@ -67,8 +67,7 @@ static bool open_first(const char *dir, const GArray *steps, RunOpenFn open, voi
         if (open_own(folder, g_array_index(steps, int64_t, i), open, context, &problem)) {
             *step = g_array_index(steps, int64_t, i);
         } else if (problem->domain != CHECKPOINT_DAMAGED) {
-            g_propagate_error(error, problem);
-            return false;
+            return fail_with(error, problem);
         } else {
             g_ptr_array_add(damages, problem);
         }

@@ -185,10 +185,8 @@ static bool class_weights_find(float **weights, const Config *config, const Load
     const int64_t n = model_config_outputs(&config->model);
     GError *problem = NULL;
     *weights = config_class_weights(config, &problem);
-    if (problem) {
-        g_propagate_error(error, problem);
-        return false;
-    }
+    if (problem)
+        return fail_with(error, problem);
     if (!labels_have_names((LabelKind)config->model.classifier))
         return true;
     g_autofree int64_t *counts = g_new0(int64_t, (gsize)n);

@@ -2,6 +2,9 @@
  * memory of a block. gpu.h includes it, and says what each of them does. */
 #pragma once
 
+/* Few, so that the tests see parts. */
+enum { PARTIAL_BYTES = 16 << 10, DISTANCE_BLOCKS = 8 };
+
 #define UNROLL
 #define UNROLL_8
 #define ROLLED

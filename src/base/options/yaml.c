@@ -338,12 +338,9 @@ static char *quoted(const char *text)
 
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row)
 {
-    char *text = options_plain_value(table, config, row);
-    if ((row->type != OPT_STRING && row->type != OPT_LIST) || is_plain(text))
-        return text;
-    char *yaml = quoted(text);
-    g_free(text);
-    return yaml;
+    g_autofree char *text = options_plain_value(table, config, row);
+    const bool plain = (row->type != OPT_STRING && row->type != OPT_LIST) || is_plain(text);
+    return plain ? g_steal_pointer(&text) : quoted(text);
 }
 
 char *options_to_yaml(const OptionTable *table, const void *config)

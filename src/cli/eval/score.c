@@ -77,8 +77,7 @@ static bool take_scored_line(Scoring *s, Scorer *scorer, const char *line, size_
         fail_context(&problem, "%s:%" PRId64, s->path, number);
         if (lines_skip(s->skips, &s->skipped, &problem))
             return true;
-        g_propagate_error(error, problem);
-        return false;
+        return fail_with(error, problem);
     }
     if (s->out && !answers_file_next(s->out, line, bytes, &answer, error))
         return false;

@@ -175,10 +175,8 @@ static bool answer_file(Run *run, TaskExamples *examples, int64_t most, GError *
     for (int64_t n = 0; (most == 0 || n < most) && task_examples_next(examples, &example, &record, &problem); n++)
         if (!take_example(run, &record, &example, &problem))
             break;
-    if (problem) {
-        g_propagate_error(error, problem);
-        return false;
-    }
+    if (problem)
+        return fail_with(error, problem);
     return answer_waiting(run, error);
 }
 

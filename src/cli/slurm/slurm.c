@@ -262,10 +262,8 @@ static bool open_data(Config *config, bool estimated, Loader **loader, GError **
     g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
     *loader = NULL;
     if (!outline_resolve(config, NULL, &tok, loader, unread, &reason)) {
-        if (estimated) {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return false;
-        }
+        if (estimated)
+            return fail_with(error, g_steal_pointer(&reason));
         g_ptr_array_add(unread, g_strdup(reason->message));
     }
     for (guint i = 0; i < unread->len; i++)

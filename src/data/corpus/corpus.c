@@ -356,8 +356,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
         if (!problem) {
             close_file(corpus);
         } else if (!corpus_goes_on(corpus, problem)) {
-            g_propagate_error(error, g_steal_pointer(&problem));
-            return false;
+            return fail_with(error, g_steal_pointer(&problem));
         }
     }
     return false;

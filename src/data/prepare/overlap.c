@@ -87,10 +87,8 @@ static bool add_all(OverlapIndex *index, const OverlapOptions *options, GError *
     while (good && corpus_next(corpus, &text, &bytes, &problem))
         good = add_document(index, text, bytes, &problem);
     corpus_close(corpus);
-    if (problem) {
-        g_propagate_error(error, g_steal_pointer(&problem));
-        return false;
-    }
+    if (problem)
+        return fail_with(error, g_steal_pointer(&problem));
     return good;
 }
 

@@ -223,10 +223,8 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
         PipelineJob *job = pipeline_next(pipeline);
         if (!write_job(run, job, error))
             return false;
-        if (job->error) {
-            g_propagate_error(error, g_steal_pointer(&job->error));
-            return false;
-        }
+        if (job->error)
+            return fail_with(error, g_steal_pointer(&job->error));
         const volatile sig_atomic_t *interrupted = run->options->corpus.interrupted;
         if (interrupted && *interrupted)
             return fail_user(error, "interrupted; nothing was written");

@@ -265,7 +265,5 @@ bool task_reader_each(TaskReader *reader, TaskExampleFn use, void *context, GErr
         use(context, &example, &record, &problem);
         task_example_clear(&example);
     }
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return problem == NULL || fail_with(error, problem);
 }

@@ -237,9 +237,7 @@ bool programs_run(Trial *trials, size_t n, const ProgramOptions *options, GError
     for (int i = 0; i < n_threads; i++)
         g_thread_join(threads[i]);
     g_mutex_clear(&queue.lock);
-    if (queue.error)
-        g_propagate_error(error, queue.error);
-    return queue.error == NULL;
+    return queue.error == NULL || fail_with(error, queue.error);
 }
 
 bool programs_check(const ProgramOptions *options, GError **error)

@@ -157,10 +157,8 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     json_auto_t *generation =
         config->n_dec > 0 && problem == NULL ? read_object(folder, "generation_config.json", &problem) : NULL;
     token_roles_clear(roles);
-    if (problem) {
-        g_propagate_error(error, problem);
-        return false;
-    }
+    if (problem)
+        return fail_with(error, problem);
     if (!read_hf_config(root, arch, config, roles, error))
         return fail_context(error, "%s/config.json", folder);
     if (generation && !read_generation(generation, root, config, roles, error))

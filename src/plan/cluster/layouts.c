@@ -118,9 +118,7 @@ static bool compute_all_costs(const Search *search, GError **error)
             g_clear_error(&first);
             first = problems[i];
         }
-    if (first)
-        g_propagate_error(error, first);
-    return first == NULL;
+    return first == NULL || fail_with(error, first);
 }
 
 /* Adds the layouts of these groups of ranks: every ZeRO level, recomputation, and microbatch. */

@@ -121,9 +121,7 @@ static bool check_class_weights(const Config *config, GError **error)
 {
     GError *problem = NULL;
     g_free(config_class_weights(config, &problem));
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
+    return problem == NULL || fail_with(error, problem);
 }
 
 static bool check_smoothing(const Config *config, GError **error)

@@ -241,10 +241,8 @@ bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError 
 {
     g_autoptr(GError) reason = NULL;
     *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
-    if (reason && config->model.vocab == 0 && config->preset_vocab == 0) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (reason && config->model.vocab == 0 && config->preset_vocab == 0)
+        return fail_with(error, g_steal_pointer(&reason));
     *unread = g_steal_pointer(&reason);
     return resolve_vocab(config, *tok, error);
 }

@@ -71,9 +71,7 @@ static bool fill_sample(Lines *lines, int64_t n, GError **error)
             lines->sample->pdata[place] = copy;
         }
     }
-    if (wrong)
-        g_propagate_error(error, wrong);
-    return wrong == NULL;
+    return wrong == NULL || fail_with(error, wrong);
 }
 
 /* Replaces two common errors of the library by messages that say what to change. */

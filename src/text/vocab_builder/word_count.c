@@ -154,10 +154,8 @@ bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int
     while (counter.taken < counter.started)
         take_job(&counter);
     counter_clear(&counter);
-    if (wrong) {
-        g_propagate_error(error, wrong);
-        return false;
-    }
+    if (wrong)
+        return fail_with(error, wrong);
     if (counter.removed > 0) {
         g_autofree char *bound = text_bytes(counter.memory);
         log_warning("the words outgrew %s: the rarest were forgotten on the way, and counts may be %" PRId64

@@ -1,7 +1,6 @@
 /* attention_fwd.cu: attention forward: for a tile of queries, goes over tiles of keys with the running maximum of the
  * online softmax. */
 #include "device/cuda/kernels/attention_launch.h"
-#include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 

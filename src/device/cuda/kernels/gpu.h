@@ -55,17 +55,13 @@ struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };
 
-/* Most bytes of partial sums of attention backward (scratch_diagonals), most blocks that leave sums of distances
- * (scratch_distances). Few in the tests, so that they see parts. */
-#ifdef SHIM
-enum { PARTIAL_BYTES = 16 << 10, DISTANCE_BLOCKS = 8 };
-#else
-enum { PARTIAL_BYTES = PARTIAL_LIMIT, DISTANCE_BLOCKS = DISTANCE_LIMIT };
-#endif
-
 #ifdef SHIM
 #include <shim/kernels_gpu.h>
 #else
+/* Most bytes of partial sums of attention backward (scratch_diagonals), most blocks that leave sums of distances
+ * (scratch_distances). */
+enum { PARTIAL_BYTES = PARTIAL_LIMIT, DISTANCE_BLOCKS = DISTANCE_LIMIT };
+
 #define UNROLL   _Pragma("unroll")
 #define UNROLL_8 _Pragma("unroll 8")
 #define ROLLED   _Pragma("unroll 1")
