@@ -11,34 +11,26 @@
 
 /* ---- the verbs ---- */
 
-static const SubVerb *all_verbs;
-static size_t n_all_verbs;
-
-void cli_set_verbs(const SubVerb *verbs, size_t n)
-{
-    all_verbs = verbs;
-    n_all_verbs = n;
-}
-
-const SubVerb *cli_verbs(size_t *n)
-{
-    *n = n_all_verbs;
-    return all_verbs;
-}
+const SubVerb cli_verbs[] = {
+#define VERB(name, does) { #name, verb_##name, does },
+#include "cli/verbs.inc"
+#undef VERB
+    { 0 },
+};
 
 const SubVerb *cli_find_verb(const char *name)
 {
-    for (size_t i = 0; i < n_all_verbs; i++)
-        if (strcmp(all_verbs[i].name, name) == 0)
-            return &all_verbs[i];
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
     return NULL;
 }
 
 const char *cli_nearest_verb(const char *name)
 {
-    g_autofree const char **names = g_new0(const char *, n_all_verbs + 1);
-    for (size_t i = 0; i < n_all_verbs; i++)
-        names[i] = all_verbs[i].name;
+    const char *names[G_N_ELEMENTS(cli_verbs)];
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        names[i] = cli_verbs[i].name;
     return text_nearest(name, names);
 }
 
@@ -53,8 +45,8 @@ bool cli_fail_unknown_verb(const char *name, GError **error)
 void cli_print_verbs(FILE *out)
 {
     fprintf(out, "loam %s: pre-train and fine-tune T5, BERT and GPT models\n\nusage: loam VERB …\n\n", LOAM_VERSION);
-    for (size_t i = 0; i < n_all_verbs; i++)
-        fprintf(out, "  %-10s %s\n", all_verbs[i].name, all_verbs[i].does);
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++)
+        fprintf(out, "  %-10s %s\n", verb->name, verb->does);
     fprintf(out, "\n`loam help VERB` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"
                  "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
 }
@@ -69,9 +61,9 @@ void cli_each_page(HelpTaker take, gpointer data)
 {
     taker.take = take;
     taker.data = data;
-    for (size_t i = 0; i < n_all_verbs; i++) {
-        char *argv[] = { (char *)all_verbs[i].name, (char *)"--help", NULL };
-        all_verbs[i].run(2, argv, NULL);
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++) {
+        char *argv[] = { (char *)verb->name, (char *)"--help", NULL };
+        verb->run(2, argv, NULL);
     }
     taker.take = NULL;
 }

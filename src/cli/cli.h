@@ -18,9 +18,8 @@ typedef struct SubVerb {
     VerbFn run;
     const char *does; /* a few words for the list of verbs */
 } SubVerb;
-/* Sets the table of all verbs, in the order of `loam --help`. Called by main before anything else. */
-void cli_set_verbs(const SubVerb *verbs, size_t n);
-const SubVerb *cli_verbs(size_t *n);
+/* All verbs, in the order of `loam --help`; the name of the last entry is NULL. */
+extern const SubVerb cli_verbs[];
 const SubVerb *cli_find_verb(const char *name); /* NULL if absent */
 const char *cli_nearest_verb(const char *name); /* the most similar verb; NULL if none is similar */
 /* Sets the error for a verb that does not exist, which suggests the most similar verb. Returns false. */

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/prompts.h"
+#include "eval/answers.h"
 #include "eval/fill_mask.h"
-#include "eval/not_finite.h"
 #include "run/config/config.h"
 #include "run/model_path.h"
 

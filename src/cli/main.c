@@ -15,12 +15,6 @@
 
 #define MOST_THREADS 4096 /* the limit of train.threads too */
 
-static const SubVerb verbs[] = {
-#define VERB(name, does) { #name, verb_##name, does },
-#include "cli/verbs.inc"
-#undef VERB
-};
-
 /* The exit status of the program: `status`, but 2 if standard output could not be written. */
 static int end_program(int status)
 {
@@ -95,7 +89,6 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "loam"); /* as pgrep and top show it; that exec has named it "exe" */
     fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* text is UTF-8; LC_NUMERIC stays "C", so the decimal separator is a point */
-    cli_set_verbs(verbs, G_N_ELEMENTS(verbs));
     const char *problem = device_cpu_problem();
     if (problem) {
         fprintf(stderr, "loam: %s\n", problem);

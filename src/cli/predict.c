@@ -349,7 +349,7 @@ static bool open_ranking(Predictor *p, const Config *config, GError **error)
     if (!labels || !(p->ranking = ranking_open(p->encoder.tok, labels, &options, error)))
         return false;
     p->decoding.ranking = p->ranking;
-    p->encoder.target_length = ranking_longest(p->ranking);
+    p->encoder.target_length = p->ranking->longest;
     return true;
 }
 

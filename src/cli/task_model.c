@@ -138,7 +138,7 @@ bool ranking_check_options(const char *by, bool no_eos, int64_t beams, GError **
 json_t *ranking_logprobs(const Ranking *ranking, const Answer *answer)
 {
     json_t *object = answer->label_logprobs ? json_object() : NULL;
-    for (guint i = 0; object && ranking_labels(ranking)[i]; i++)
-        json_object_set_new(object, ranking_labels(ranking)[i], json_real(answer->label_logprobs[i]));
+    for (guint i = 0; object && ranking->names[i]; i++)
+        json_object_set_new(object, ranking->names[i], json_real(answer->label_logprobs[i]));
     return object;
 }

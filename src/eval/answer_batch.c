@@ -1,7 +1,6 @@
 #include "eval/answer_batch.h"
 
 #include "eval/generate.h"
-#include "eval/not_finite.h"
 #include "eval/rank.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* answers.h: the answer of a model to an input: text that it generates, or a label. */
+/* answers.h: the answer of a model to an input: text that it generates, or a label; and the error for a model that
+ * computes infinities or NaN. */
 #pragma once
 
 #include "model/decoder.h"
@@ -24,3 +25,9 @@ static inline void answer_clear(Answer *answer)
     g_clear_pointer(&answer->probabilities, g_free);
     g_clear_pointer(&answer->label_logprobs, g_free);
 }
+
+/* Sets the error LOAM_ERROR_USER, "the model gives WHAT of VALUE: CAUSE", and returns false. CAUSE is the range of f16
+ * if the model computes in fp16, else the model's weights. */
+bool fail_not_finite(const Model *model, const char *what, double value, GError **error);
+/* Fails with fail_not_finite on the first of the n numbers that is not finite. */
+bool check_finite(const Model *model, const char *what, const float *numbers, int64_t n, GError **error);

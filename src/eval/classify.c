@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "eval/not_finite.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "eval/fill_mask.h"
 
-#include "eval/not_finite.h"
+#include "eval/answers.h"
 #include "eval/sampler.h"
 
 #define MOST_TOKENS (1 << 16)

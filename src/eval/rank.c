@@ -1,7 +1,6 @@
 #include "eval/rank.h"
 #include "base/text.h"
 
-#include "eval/not_finite.h"
 #include "eval/sampler.h"
 
 #include <string.h>
@@ -57,15 +56,6 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
     g_ptr_array_add(labels, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&labels), false);
 }
-
-struct Ranking {
-    RankOptions options;
-    char **names;
-    GArray *ids;      /* int32_t: the tokens of all labels, one label after another */
-    GArray *cu;       /* int32_t: (labels + 1) cumulative lengths */
-    int64_t longest;  /* number of tokens of the longest label */
-    double *divisors; /* (labels) the log-probability of each label is divided by this */
-};
 
 static bool add_label(Ranking *ranking, const Tokenizer *tok, guint index, GError **error)
 {
@@ -123,11 +113,6 @@ void ranking_close(Ranking *ranking)
     g_free(ranking);
 }
 
-int64_t ranking_longest(const Ranking *ranking)
-{
-    return ranking->longest;
-}
-
 uint64_t ranking_hash(const Ranking *ranking)
 {
     uint64_t hash = (uint64_t)ranking->options.by;
@@ -135,11 +120,6 @@ uint64_t ranking_hash(const Ranking *ranking)
         hash = XXH3_64bits_withSeed(*name, strlen(*name) + 1, hash);
     hash = XXH3_64bits_withSeed(ranking->ids->data, ranking->ids->len * sizeof(int32_t), hash);
     return XXH3_64bits_withSeed(ranking->cu->data, ranking->cu->len * sizeof(int32_t), hash);
-}
-
-char *const *ranking_labels(const Ranking *ranking)
-{
-    return ranking->names;
 }
 
 /* ---- scores ---- */

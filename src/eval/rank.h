@@ -26,13 +26,18 @@ typedef struct RankOptions {
     FrameTokens before; /* tokens before each label, which are counted */
 } RankOptions;
 
-typedef struct Ranking Ranking;
+typedef struct Ranking {
+    RankOptions options;
+    char **names;     /* of the labels, as answers contain them; ends with NULL */
+    GArray *ids;      /* int32_t: the tokens of all labels, one label after another */
+    GArray *cu;       /* int32_t: (labels + 1) cumulative lengths */
+    int64_t longest;  /* number of tokens of the longest label, EOS included if counted */
+    double *divisors; /* (labels) the log-probability of each label is divided by this */
+} Ranking;
 Ranking *ranking_open(const Tokenizer *tok, char *const *labels, const RankOptions *options, GError **error);
-void ranking_close(Ranking *ranking);            /* NULL is ignored */
-int64_t ranking_longest(const Ranking *ranking); /* number of tokens of the longest label, EOS included if counted */
-uint64_t
-ranking_hash(const Ranking *ranking); /* hash of all settings that determine the choice, besides prompt and model */
-char *const *ranking_labels(const Ranking *ranking); /* names of the labels, as answers contain them; ends with NULL */
+void ranking_close(Ranking *ranking); /* NULL is ignored */
+/* Hash of all settings that determine the choice, besides prompt and model. */
+uint64_t ranking_hash(const Ranking *ranking);
 
 /* prompts: the encoder's inputs, EOS included, or the tokens that a decoder-only model continues; each prompt is
  * computed once for all labels. out (prompts->n): name and log-probability of the chosen label (of equal ones the

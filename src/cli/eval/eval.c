@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
-#include "eval/not_finite.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "cli/answers_file.h"
 #include "cli/task_model.h"
 #include "eval/generate.h"
-#include "eval/not_finite.h"
 
 #include <inttypes.h>
 #include <math.h>

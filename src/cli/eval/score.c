@@ -6,7 +6,7 @@
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/prompts.h"
-#include "eval/not_finite.h"
+#include "eval/answers.h"
 #include "eval/scorer.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/answers_file.h"
-#include "cli/print_score.h"
+#include "cli/scores.h"
 #include "cli/task_model.h"
 #include "eval/shots.h"
 #include "eval/task_examples.h"
@@ -237,7 +237,7 @@ static bool open_ranking(Run *run, const TaskFile *file, const EvalOptions *opti
     if (!labels || !(run->ranking = ranking_open(run->encoder.tok, labels, &rank, error)))
         return false;
     run->decoding.ranking = run->ranking;
-    run->encoder.target_length = ranking_longest(run->ranking);
+    run->encoder.target_length = run->ranking->longest;
     return true;
 }
 

@@ -83,10 +83,8 @@ static void add_option_values(GArray *all, const char *page, const GOptionEntry 
 
 static void add_verbs(GString *list)
 {
-    size_t n_verbs;
-    const SubVerb *verbs = cli_verbs(&n_verbs);
-    for (size_t i = 0; i < n_verbs; i++)
-        add_completion(list, verbs[i].name);
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++)
+        add_completion(list, verb->name);
 }
 
 static void add_page(const HelpPage *page, gpointer data)
@@ -124,12 +122,10 @@ static GArray *gather_words(const OptionTable *options)
     cli_each_page(add_page, all);
     add_verbs(list);
     add_words(all, "", list->str);
-    size_t n_verbs;
-    const SubVerb *verbs = cli_verbs(&n_verbs);
-    for (size_t i = 0; i < n_verbs; i++) {
-        g_autofree char *actions = actions_of(all, verbs[i].name);
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++) {
+        g_autofree char *actions = actions_of(all, verb->name);
         if (actions)
-            add_words(all, verbs[i].name, actions);
+            add_words(all, verb->name, actions);
     }
     g_string_truncate(list, 0);
     options_each(options, add_key, list);

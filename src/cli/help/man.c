@@ -105,11 +105,9 @@ static bool write_program(const Manual *manual)
 {
     GString *page = page_new("loam", "1", "pre-train and fine-tune T5, BERT and GPT models");
     g_string_append(page, ".SH SYNOPSIS\n\\fBloam\\fR \\fIVERB\\fR …\n.SH VERBS\n");
-    size_t n_verbs;
-    const SubVerb *verbs = cli_verbs(&n_verbs);
-    for (size_t i = 0; i < n_verbs; i++) {
-        g_string_append_printf(page, ".TP\n\\fB%s\\fR\n", verbs[i].name);
-        add_roff_text(page, verbs[i].does);
+    for (const SubVerb *verb = cli_verbs; verb->name; verb++) {
+        g_string_append_printf(page, ".TP\n\\fB%s\\fR\n", verb->name);
+        add_roff_text(page, verb->does);
         g_string_append_c(page, '\n');
     }
     g_string_append(page, ".SH EXIT STATUS\n0 done; 1 a mistake in use, configuration or input; 2 a failure of the "

@@ -1,4 +1,4 @@
-#include "eval/programs/sandbox/syscalls.h"
+#include "eval/programs/sandbox/inside.h"
 
 #include "base/check.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-#include "eval/not_finite.h"
+#include "eval/answers.h"
 
 bool fail_not_finite(const Model *model, const char *what, double value, GError **error)
 {

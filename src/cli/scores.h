@@ -1,4 +1,4 @@
-/* print_score.h: prints one score as lines of a table, or as a JSON object. */
+/* scores.h: prints one score as lines of a table, or as a JSON object. */
 #pragma once
 
 #include "scores/scores.h"
