@@ -367,7 +367,6 @@ static void widen_ids(int dtype, const char *p, int64_t n, int32_t *out)
     }
 }
 
-/* Bytes [at, at + n) of the .bin. */
 static bool read_bin(const Indexed *set, size_t at, size_t n, void *out, GError **error)
 {
     for (size_t done = 0; done < n;) {

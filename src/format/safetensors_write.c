@@ -246,7 +246,6 @@ static bool write_tensor(SafeWriter *writer, IoFile *file, const Declared *decla
     return true;
 }
 
-/* Writes a file of tensors [first, last). */
 static bool write_file(SafeWriter *writer, guint first, guint last, const char *path, GError **error)
 {
     IoFile *file = io_create(path, error);

@@ -254,8 +254,8 @@ double trainer_seconds_left(const Trainer *t);
 /* FLOPs per sample of the training set. */
 double trainer_sample_flops(const Trainer *t);
 
-/* ---- once.c: computes a value once for all ranks that would compute the same one, such as the hash of a file of their
- * host ---- */
+/* ---- alike.c: computes a value once for all ranks that would compute the same one, such as the hash of a file of
+ * their host ---- */
 
 enum { ONCE_KEY = 160 };
 /* A function whose value is the same on all ranks that call ranks_once with the same key. */

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/hub.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "format/safetensors.h"
 #include "format/tensor_file.h"
@@ -10,8 +9,6 @@
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"
 #include "model/params/params.h"
-
-#include <string.h>
 
 #define MOST_RANK 4096
 

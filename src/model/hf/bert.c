@@ -1,8 +1,6 @@
 /* bert.c: BERT and RoBERTa, which is BERT without sentence pairs and with other heads. */
 #include "model/hf/architecture.h"
 
-#include "base/log.h"
-
 /* ---- BERT: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel ---- */
 
 /* Embeddings and blocks of both. */

@@ -1,14 +1,11 @@
 /* export.c: writes a model as a folder of Hugging Face. */
 #include "base/check.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "format/safetensors.h"
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"
-
-#include <string.h>
 
 #define POSITIONS "bert." HF_BERT_POSITIONS
 

@@ -1,14 +1,11 @@
 /* import.c: reads a model from a Hugging Face folder. */
 #include "model/hf/hf.h"
 
-#include "base/log.h"
 #include "format/tensor_file.h"
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/lora/lora.h"
 #include "model/params/params.h"
-
-#include <string.h>
 
 #define SHAPED_BY "config.json makes it"
 

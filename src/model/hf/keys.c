@@ -3,9 +3,6 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json_line.h"
-#include "base/log.h"
-
-#include <string.h>
 
 #define CONFIG_LIMIT (1 << 20)
 

@@ -2,7 +2,10 @@
  * write them from it. */
 #pragma once
 
+#include "base/log.h"
 #include "model/special_tokens/special_tokens.h"
+
+#include <string.h>
 
 typedef enum HfKeyType {
     HF_KEY_INT,        /* into an int64_t */

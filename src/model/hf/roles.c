@@ -1,12 +1,9 @@
 /* roles.c: what a folder says beside its weights: special tokens and generation settings in config.json and
  * generation_config.json, and the files of sentence-transformers. */
 #include "base/file.h"
-#include "base/log.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "text/tokenizer_json.h"
-
-#include <string.h>
 
 /* Settings of generation_config.json that change answers. In folders without this file config.json holds them. */
 /* clang-format off */

@@ -2,8 +2,6 @@
  * T5EncoderModel and T5ForTokenClassification; the same for MT5 and UMT5. */
 #include "model/hf/architecture.h"
 
-#include <string.h>
-
 static const TensorName body[] = {
     TENSOR("shared", "shared.weight"),
     TENSOR("*.relpos", "*.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),

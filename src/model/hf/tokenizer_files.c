@@ -1,11 +1,8 @@
 /* tokenizer_files.c: writes the tokenizer files of a Hugging Face folder. */
 #include "model/hf/hf.h"
 
-#include "base/log.h"
 #include "model/hf/keys.h"
 #include "text/tokenizer_json.h"
-
-#include <string.h>
 
 /* Whether texts get [CLS] before and [SEP] after them: if the model is encoder-only or, with model NULL, if the
  * tokenizer has a mask token. */

@@ -1,5 +1,4 @@
 /* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
-#include "base/log.h"
 #include "model/hf/architecture.h"
 
 static const char *const ignored[] = { "model.embed_positions.weights", NULL };

@@ -44,7 +44,6 @@ static void open_emissions(EnergyLog *log, const char *dir, const EmissionsInfo 
         log_warning("log.emissions: %s; the run goes on without it", problem->message);
 }
 
-/* If emissions.csv cannot be continued, a warning says so. */
 static void *energy_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     const Config *config = &t->config;
