@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/machine.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 #include "eval/heldout.h"
 #include "plan/micro_batch.h"
 #include "plan/step_timer.h"

@@ -5,7 +5,6 @@
  * each are the same in every epoch. */
 #pragma once
 
-#include "data/dataset/dataset.h"
 #include "data/objectives/objectives.h"
 
 typedef struct ChunksSpec {

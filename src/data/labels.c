@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 
-#include <glib.h>
 #include <string.h>
 
 const char *const label_kind_names[] = {

@@ -1,4 +1,4 @@
-#include "data/language_weights.h"
+#include "data/mixture.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -15,8 +15,6 @@
 
 #include "data/batch.h"
 #include "data/data_config.h"
-#include "data/dataset/dataset.h"
-#include "text/tokenizer.h"
 
 typedef struct Loader Loader;
 /* Opens a loader. path: a dataset (dataset_open) or a list of datasets (mixture_parse). It is an error if a dataset was

@@ -1,9 +1,7 @@
 /* loader_open.c: opens a loader for the datasets of a configuration. */
 #include "base/text.h"
-#include "data/labels.h"
 #include "data/loader.h"
 #include "data/loader_state.h"
-#include "text/piece_start.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "data/language_weights.h"
 
 #include <inttypes.h>
 #include <math.h>

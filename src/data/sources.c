@@ -1,8 +1,6 @@
-#include "data/sources.h"
+#include "data/data_config.h"
 
 #include "base/text.h"
-#include "data/dataset/dataset.h"
-#include "data/language_weights.h"
 
 #include <string.h>
 

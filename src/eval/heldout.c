@@ -2,8 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "data/language_weights.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 
 #include <string.h>
 

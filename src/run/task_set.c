@@ -1,7 +1,7 @@
 #include "run/task_set.h"
 
 #include "base/file.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 
 #include <string.h>
 

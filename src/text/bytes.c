@@ -1,4 +1,4 @@
-#include "text/bytes.h"
+#include "text/kind.h"
 
 #include "base/check.h"
 #include "text/byte_bpe/byte_bpe.h"

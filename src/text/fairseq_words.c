@@ -1,4 +1,4 @@
-#include "text/fairseq_words.h"
+#include "text/kind.h"
 
 #include "format/fairseq_dict.h"
 #include "text/unicode.h"

@@ -3,10 +3,7 @@
 #pragma once
 
 #include "text/frame.h"
-#include "text/tokenizer_class.h"
 #include "text/tokenizer_json.h"
-
-#include <stdint.h>
 
 /* To what a space beside a blank belongs (AddedToken.blank). */
 typedef enum BlankSpace {
@@ -79,3 +76,20 @@ typedef struct TokenizerKind {
  * as tokenizer_kinds[0], SentencePiece. */
 #define N_TOKENIZER_KINDS 8
 extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];
+
+/* ---- bytes.c: ByT5's tokenizer. Ids 0, 1 and 2 are pad, eos and unk; byte b has the id b + 3; the last 125 ids are
+ * sentinels ---- */
+
+#define BYTES_PATH "bytes" /* the path that means ByT5's tokenizer (tokenizer_open) */
+#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* content of its tokenizer_config.json */
+
+extern const TokenizerKind kind_bytes;
+
+/* ---- fairseq_words.c: a tokenizer whose pieces are the words of a dict.txt of fairseq: text is split at white space,
+ * and a word that is not in the dictionary becomes <unk> ---- */
+
+extern const TokenizerKind kind_fairseq_words;
+
+/* Returns the next word of a line and moves *at, the position in the line, past it; NULL at the end of the line. Words
+ * are split as by Python's str.split and NUL-terminated in place. */
+char *fairseq_next_word(char **at);

@@ -1,8 +1,6 @@
 #include "text/kind.h"
 
 #include "text/byte_bpe/byte_bpe.h"
-#include "text/bytes.h"
-#include "text/fairseq_words.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/wordpiece/wordpiece.h"
 

@@ -1,4 +1,4 @@
-#include "text/piece_start.h"
+#include "text/tokenizer.h"
 
 #include "text/byte_bpe/byte_bpe.h"
 

@@ -4,8 +4,6 @@
 #include "text/frame.h"
 #include "text/roles.h"
 
-#include <stdint.h>
-
 typedef struct Tokenizer Tokenizer;
 
 /* Opens a tokenizer. path: its file, a folder with its file, or "bytes" (ByT5). Tokens that a tokenizer_config.json or
@@ -49,7 +47,7 @@ int tokenizer_appended(const Tokenizer *tok);
 void tokenizer_fit(Tokenizer *tok, int64_t rows);
 /* The id of the token with a role (roles.h); -1 if there is none. The role is taken from the file of the model;
  * otherwise from the settings files beside it; otherwise, for cls, sep and mask, it is a piece that has the role by
- * convention. The tokenizers of GPT-2 and RoBERTa (tokenizer_class.h) take it from the settings files first, then from
+ * convention. The tokenizers of GPT-2 and RoBERTa (tokenizer_class.c) take it from the settings files first, then from
  * their class. */
 int tokenizer_role(const Tokenizer *tok, TokenRole role);
 /* As tokenizer_role, for cls, sep and mask of an encoder. If the tokenizer has no token with the role, a substitute is
@@ -109,3 +107,17 @@ bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be 
 /* Records the tokenizer's hash in the tokenizer_config.json of a folder whose tokenizer.json was written: with this
  * file the folder has the same hash, so that it serves the tokenizer's datasets. */
 bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error);
+
+/* ---- piece_start.c: whether the pieces of a tokenizer start within a character, and whether they start a word
+ * although they have no sign of a space before them: in Japanese, Chinese or Thai text there are no spaces between
+ * words ---- */
+
+typedef enum PieceStart {
+    PIECE_INSIDE,   /* starts within a character, as a piece of bytes can */
+    PIECE_CHAR,     /* starts with a character */
+    PIECE_UNSPACED, /* starts with a character of a script that is written without spaces, and that is no mark on the
+                       character before it */
+} PieceStart;
+
+/* (tokenizer_size) The starts of all pieces, each a PieceStart. Free with g_free. */
+uint8_t *piece_starts(const Tokenizer *tok);

@@ -1,6 +1,4 @@
-#include "text/tokenizer_class.h"
-
-#include "base/json_line.h"
+#include "text/tokenizer_json.h"
 
 #include <string.h>
 #include <xxhash.h>

@@ -4,9 +4,38 @@
 
 #include "base/json_line.h"
 #include "text/added_tokens.h"
-#include "text/tokenizer_class.h"
+#include "text/roles.h"
 
-#include <jansson.h>
+/* ---- tokenizer_class.c: classes of transformers that make a normalizer and a pre_tokenizer of their own from
+ * tokenizer_config.json, instead of those that the tokenizer's file has ---- */
+
+typedef enum ClassText {
+    CLASS_AS_FILE,    /* the file says how text is split */
+    CLASS_BYTE_LEVEL, /* GPT2Tokenizer, RobertaTokenizer: words by GPT-2's pattern; no normalizer */
+    CLASS_METASPACE,  /* LlamaTokenizer: spaces become U+2581; no normalizer, no words */
+} ClassText;
+
+typedef struct TokenizerClass {
+    ClassText text;
+    const char *name;  /* the class; NULL for CLASS_AS_FILE */
+    bool prefix_space; /* a space is put before a text that does not start with one */
+    bool first_only;   /* CLASS_METASPACE: only at the beginning of a text, not after each special token */
+    const char *const *special_tokens; /* for each TokenRole, the piece that has it if no file names one, or NULL; NULL
+                                          means that the class has no such pieces */
+} TokenizerClass;
+
+/* The class that transformers takes for a folder with these tokenizer_config.json and config.json, each of which may be
+ * NULL: their tokenizer_class, or the class of config.json's model_type. */
+TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config);
+/* Replaces "normalizer" and "pre_tokenizer" of a tokenizer.json whose model is a BPE by those of the class. Returns
+ * whether this changed them. */
+bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root);
+/* A hash of the fields; never 0. */
+uint64_t tokenizer_class_hash(const TokenizerClass *class_);
+/* Whether a tokenizer.json has a pre_tokenizer of type ByteLevel, alone or in a Sequence. */
+bool tokenizer_class_is_byte_level(const json_t *root);
+
+/* ---- the file (tokenizer_json.c) ---- */
 
 #define TOKENIZER_MAX_FILE                                                                                             \
     ((size_t)256 << 20) /* largest number of bytes of a tokenizer's file; a model of 250,000 pieces has about 5 MB */
@@ -75,3 +104,32 @@ json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer,
 void json_join_blanks(json_t *root, GHashTable *names, const char *space, bool after);
 /* Whether `step` is the step that json_join_blanks appends to this tokenizer.json. */
 bool json_joins_blanks(const json_t *root, const json_t *step, const char *space, bool after);
+
+/* ---- tokenizer_settings.c: reads Hugging Face's settings files in the folder of a tokenizer: tokenizer_config.json
+ * and, in older folders, special_tokens_map.json and added_tokens.json ---- */
+
+typedef struct TokenizerSettings {
+    json_t *root;  /* tokenizer_config.json; root, map and old are NULL if their file is missing */
+    json_t *map;   /* special_tokens_map.json */
+    json_t *old;   /* added_tokens.json */
+    GArray *added; /* AddedToken: added tokens of these files; their strings belong to root, map and old */
+    const char *roles[TOKEN_ROLES]; /* the piece that has each role; NULL means that no file names one */
+} TokenizerSettings;
+
+/* Reads the settings files of a folder; a missing file is no error. Call tokenizer_settings_clear also after a
+ * failure. */
+bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GError **error);
+void tokenizer_settings_clear(TokenizerSettings *config);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TokenizerSettings, tokenizer_settings_clear)
+
+/* The value that special_tokens_map.json, or else tokenizer_config.json, has for a role: a piece, or an object with its
+ * flags; NULL means none. */
+const json_t *tokenizer_settings_flags(const TokenizerSettings *config, TokenRole role);
+
+/* Sets `lstrip` of the mask, a piece of a vocab.json and one of the tokens `added`, to what the files give an object at
+ * mask_token; a plain string there has no flags. */
+void tokenizer_settings_mask(const TokenizerSettings *config, GArray *added);
+
+/* Builds the value of "added_tokens_decoder" in tokenizer_config.json for these added tokens (AddedToken): {"id":
+ * {"content": …, …}}. Returns a new reference. */
+json_t *tokenizer_settings_decoder(const GArray *added);

@@ -4,8 +4,6 @@
 #include "base/hub.h"
 #include "base/log.h"
 #include "text/byte_bpe/byte_bpe.h"
-#include "text/bytes.h"
-#include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
 #include "text/wordpiece/wordpiece.h"
 

@@ -1,6 +1,3 @@
-#include "text/tokenizer_settings.h"
-
-#include "text/roles.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>

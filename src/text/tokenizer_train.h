@@ -1,7 +1,7 @@
 /* tokenizer_train.h: trains a tokenizer on text. */
 #pragma once
 
-#include "base/error.h"
+#include "text/roles.h"
 
 #include <stdint.h>
 
@@ -50,3 +50,21 @@ const char *tokenizer_trained_kind(size_t i);
 /* The name of the file to open in the folder that training of this type has written; NULL if the type writes a single
  * file, or is unknown. */
 const char *tokenizer_trained_file(const char *type);
+
+/* ---- a kind of tokenizer that can be trained: an entry of a list in tokenizer_train.c ---- */
+
+/* Groups of options of TokenizerTraining that only some trainers have. */
+enum {
+    TRAINER_LINES = 1 << 0, /* max_sentences, character_coverage, byte_fallback */
+    TRAINER_WORDS = 1 << 1, /* min_frequency, sentinels, max_piece, memory, workers */
+    TRAINER_BERT = 1 << 2,  /* lowercase, limit_alphabet */
+};
+
+typedef struct TokenizerTrainer {
+    const char *name;       /* TokenizerFacts.name of the tokenizers that it trains */
+    unsigned options;       /* set of TRAINER_…: the groups of options that it accepts */
+    const char *file_name;  /* the file to open in the folder that it writes; NULL means that it writes a single file */
+    TokenSpelling spelling; /* how it spells the special tokens of a family (roles.h) */
+    /* Trains on the texts of `next` and writes training->out: a file, or files in an existing folder. */
+    bool (*train)(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
+} TokenizerTrainer;

@@ -1,8 +1,6 @@
 /* tokenizer_write.c: writes a tokenizer into a folder, in its own files or as a tokenizer.json of Hugging Face. */
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
-#include "text/bytes.h"
-#include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
 
 #include <stdlib.h>

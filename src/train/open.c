@@ -3,7 +3,7 @@
 #include "base/lock.h"
 #include "base/machine.h"
 #include "base/text.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 #include "model/hf/hf.h"
 #include "plan/disk.h"
 #include "plan/micro_batch.h"

@@ -1,6 +1,6 @@
 /* Documents that are left out: near duplicates against brute force, and the rules about generated and minified files.
  */
-#include "data/prepare/cleaning.h"
+#include "data/prepare/prepare.h"
 
 #include "base/philox.h"
 #include "data/data_test.h"

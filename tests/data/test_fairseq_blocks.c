@@ -1,4 +1,4 @@
-#include "data/compat/fairseq_blocks.h"
+#include "data/compat/compat.h"
 
 #include "data/loader.h"
 #include "data/objective_test.h"

@@ -1,4 +1,4 @@
-#include "data/prepare/fairseq_lines.h"
+#include "data/prepare/prepare.h"
 
 #include "data/data_test.h"
 #include "data/dataset/dataset.h"

@@ -1,4 +1,4 @@
-#include "data/compat/megatron_bert.h"
+#include "data/compat/compat.h"
 
 #include "data/compat/mt19937.h"
 #include "data/loader.h"

@@ -6,7 +6,6 @@
 #include "base/philox.h"
 #include "data/data_test.h"
 #include "data/dataset/dataset.h"
-#include "data/trees/ffrecord.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* The objectives beside span corruption, each as a function of its arguments. */
-#include "data/objectives/span_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include "data/objective_test.h"
-#include "text/piece_start.h"
+#include "text/tokenizer.h"
 
 #include <math.h>
 

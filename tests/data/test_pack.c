@@ -1,4 +1,4 @@
-#include "data/pack.h"
+#include "data/epoch_plan.h"
 
 #include "base/philox.h"
 #include "data/data_test.h"

@@ -1,4 +1,4 @@
-#include "data/prepare/seen_table.h"
+#include "data/prepare/repeats.h"
 
 #include "base/philox.h"
 #include "data/data_test.h"

@@ -1,4 +1,4 @@
-#include "data/prepare/sentences.h"
+#include "data/prepare/prepare_pipeline.h"
 
 #include <glib.h>
 #include <string.h>

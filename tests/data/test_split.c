@@ -1,6 +1,6 @@
+#include "data/data_config.h"
 #include "data/data_test.h"
 #include "data/dataset/dataset.h"
-#include "data/sources.h"
 
 /* megatron-fairseq.md §1.9 */
 static void boundaries_are_megatron_s(void)

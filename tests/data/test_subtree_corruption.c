@@ -1,5 +1,5 @@
 /* AST-T5's objective, on trees made by hand or drawn, and on text without a tree. */
-#include "data/objectives/subtree_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include "data/loader.h"
 #include "data/objective_test.h"

@@ -1,9 +1,7 @@
 /* Any text as a program of the grammar of the tests: its segments join to its tokens, the nodes of each are in it,
  * disjoint or nested, and the masked example of each gives it back. The first byte chooses how it is cut. */
-#include "data/objectives/span_corruption.h"
-#include "data/objectives/subtree_corruption.h"
-#include "data/prepare/cleaning.h"
-#include "data/prepare/programs.h"
+#include "data/objectives/objectives.h"
+#include "data/prepare/prepare.h"
 
 #include "fuzz_folder.h"
 

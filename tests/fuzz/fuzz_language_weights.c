@@ -1,5 +1,4 @@
 /* Any bytes as a file of weights of languages: an error, or a list that names each dataset with a weight above 0. */
-#include "data/language_weights.h"
 #include "data/mixture.h"
 
 #include "fuzz_folder.h"

@@ -1,6 +1,5 @@
 /* AST-T5's ndtypes/ffr/SPLIT.ffr of any bytes, and one whose record is any bytes: an error, or trees whose nodes are in
  * their documents, disjoint or nested. */
-#include "data/trees/ffrecord.h"
 #include "data/trees/ndtypes.h"
 
 #include "fuzz_folder.h"

@@ -1,6 +1,6 @@
 /* Any UTF-8 text: its sentences lie in order, none is empty, and only white space is between them. */
 #include "base/check.h"
-#include "data/prepare/sentences.h"
+#include "data/prepare/prepare_pipeline.h"
 
 #include <glib.h>
 #include <stdint.h>

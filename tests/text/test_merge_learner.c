@@ -1,4 +1,4 @@
-#include "text/vocab_builder/merge_learner.h"
+#include "text/vocab_builder/vocab_builder.h"
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* With what characters pieces start. */
-#include "text/piece_start.h"
+#include "text/tokenizer.h"
 
 #include "golden.h"
 

@@ -1,4 +1,4 @@
-#include "text/byte_bpe/pre_tokenizer.h"
+#include "text/byte_bpe/model.h"
 #include "text/unicode.h"
 
 #include <string.h>

@@ -1,9 +1,5 @@
 #include "data/compat/compat.h"
 
-#include "data/compat/fairseq_blocks.h"
-#include "data/compat/megatron_bert.h"
-#include "data/compat/megatron_gpt.h"
-
 #include <string.h>
 
 const char *const compat_names[] = { "none", "megatron", "fairseq", "t5_experiments", NULL };

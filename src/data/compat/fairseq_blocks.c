@@ -1,4 +1,4 @@
-#include "data/compat/fairseq_blocks.h"
+#include "data/compat/compat.h"
 
 #include "data/compat/mt19937.h"
 

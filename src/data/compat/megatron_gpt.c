@@ -1,4 +1,4 @@
-#include "data/compat/megatron_gpt.h"
+#include "data/compat/compat.h"
 
 #include "data/compat/mt19937.h"
 

@@ -5,7 +5,6 @@
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/corpus/corpus_files.h"
 
 #include <string.h>
 

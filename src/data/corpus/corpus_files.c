@@ -1,8 +1,8 @@
-#include "data/corpus/corpus_files.h"
 #include "base/byte_stream.h"
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/corpus/corpus.h"
 
 #include <errno.h>
 #include <string.h>

@@ -26,7 +26,7 @@ typedef struct DatasetMeta {
     char commonest[64];   /* the commonest characters that the tokenizer does not know, separated by spaces; "" means
                              that none was found */
     bool held_out;        /* held-out data that `loam prepare --valid` separated from training data */
-    LabelKind label_kind; /* kind of labels (objectives/labelled.h); LABELS_NONE means text without labels */
+    LabelKind label_kind; /* kind of labels (objectives/labelled.c); LABELS_NONE means text without labels */
     char *labels;         /* names of the classes, separated by commas (data/labels.h); NULL means none */
     int64_t tree_bytes;   /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
     char tree_hash[17];   /* xxh3-64 of PREFIX.tree as hexadecimal digits */

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #define MAX_BYTES ((size_t)1 << 20)

@@ -1,6 +1,6 @@
 /* iid_denoising.c: denoising with independent masking: every token is masked independently with probability
  * noise_density; each run of consecutive masked tokens is replaced by one sentinel, as in span corruption. */
-#include "data/objectives/span_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "data/objectives/labelled.h"
+#include "data/objectives/objectives.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
-#include "data/objectives/mlm.h"
+#include "data/objectives/objectives.h"
 
 #include "base/check.h"
-#include "text/piece_start.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -55,7 +55,7 @@ typedef struct ObjectiveConfig {
     const bool
         *continues; /* (vocab) true for a piece that continues a word; NULL means that every piece starts a word */
     const uint8_t
-        *piece_starts; /* (vocab) PieceStart (text/piece_start.h) of each piece; NULL means that all are PIECE_CHAR */
+        *piece_starts; /* (vocab) PieceStart (text/tokenizer.h) of each piece; NULL means that all are PIECE_CHAR */
     ObjectiveOwn own;  /* the objective's settings; `plan` may replace them by values derived from them */
 } ObjectiveConfig;
 
@@ -107,7 +107,7 @@ typedef struct Example {
     int32_t label_end;     /* LABELS_SPAN: last token of the span */
 } Example;
 
-/* Whether a text of n_text tokens with these encoded labels (labelled.h) is a valid example. */
+/* Whether a text of n_text tokens with these encoded labels (labelled.c) is a valid example. */
 typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded,
                                    int64_t n_encoded);
 /* Completes a configuration: sets the fields that the comments of ObjectiveConfig leave to `plan`. Fails if lengths and

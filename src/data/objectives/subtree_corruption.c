@@ -1,4 +1,4 @@
-#include "data/objectives/subtree_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include "base/check.h"
 

@@ -1,6 +1,6 @@
 /* subtree_mask.c: masks along the syntax tree of a program, and random spans for text without a tree. */
 #include "base/check.h"
-#include "data/objectives/subtree_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* ul2.c: UL2's mixture of denoisers (Tay et al. 2022, table 1): regular (R), sequential (S) and extreme (X) denoising.
  * The first token of the inputs, a mode token, says which of these three kinds of denoising the sample has. */
 #include "base/check.h"
-#include "data/objectives/span_corruption.h"
+#include "data/objectives/objectives.h"
 
 #include <inttypes.h>
 #include <math.h>

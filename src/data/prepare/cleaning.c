@@ -1,4 +1,4 @@
-#include "data/prepare/cleaning.h"
+#include "data/prepare/prepare.h"
 
 #include <string.h>
 

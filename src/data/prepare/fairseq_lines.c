@@ -1,11 +1,9 @@
-#include "data/prepare/fairseq_lines.h"
+#include "data/prepare/prepare.h"
 
 #include "base/file.h"
 #include "base/log.h"
-#include "data/corpus/corpus.h"
-#include "data/dataset/dataset.h"
 #include "format/fairseq_dict.h"
-#include "text/fairseq_words.h"
+#include "text/kind.h"
 #include "text/word_table.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "data/prepare/overlap.h"
+#include "data/prepare/prepare.h"
 
 #include "base/order.h"
 #include "data/prepare/repeats.h"

@@ -3,9 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "data/dataset/dataset.h"
 #include "data/prepare/prepare_pipeline.h"
-#include "data/prepare/unknown_characters.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "data/prepare/prepare_pipeline.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "data/prepare/prepare_pipeline.h"
 
-#include "data/prepare/sentences.h"
-
 #include <string.h>
 #include <xxhash.h>
 

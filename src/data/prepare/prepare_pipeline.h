@@ -5,8 +5,8 @@
 
 #include "data/prepare/prepare.h"
 #include "data/prepare/repeats.h"
-#include "data/prepare/seen_table.h"
-#include "text/tokenizer.h"
+
+#include <stddef.h>
 
 /* A document of a job. */
 typedef struct PipelineDocument {
@@ -56,6 +56,28 @@ PipelineJob *pipeline_next(Pipeline *pipeline);
 enum { TRAIN, VALID, N_PARTS }; /* of each output */
 
 /* Writes the weights of the languages, with sum 1: {"python": 0.4, "text": 0.1, …}, into the file at
- * prepare_weights_path, which data.train accepts (data/language_weights.h). A language without training documents is
+ * prepare_weights_path, which data.train accepts (data/mixture.h). A language without training documents is
  * left out. */
 bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *stats, GError **error);
+
+/* ---- sentences.c: splits text into sentences. The rules: a sentence ends
+ * - after 。！？｡ and the closing quotes and brackets that follow;
+ * - after . ! ? … and the closing quotes and brackets that follow, before white space, unless the next letter is lower
+ * case, or the . follows a single capital letter (an initial) or a known abbreviation (Dr., e.g., No. …);
+ * - at an empty line ---- */
+
+/* Finds the next sentence of the UTF-8 text [*at, end), without white space at its ends, and moves *at past it. False
+ * if only white space is left. keep_newlines: white space that contains a newline is part of the sentence before it. */
+bool sentence_next(const char **at, const char *end, bool keep_newlines, const char **sentence, size_t *bytes);
+
+/* ---- unknown_characters.c: counts, for each of several datasets, the characters of texts that a tokenizer does not
+ * know, which alone become its unknown token ---- */
+
+typedef struct UnknownCharacters UnknownCharacters;
+UnknownCharacters *unknown_characters_new(const Tokenizer *tok, int n_sets);
+void unknown_characters_free(UnknownCharacters *unknown);
+/* Counts the unknown characters of a UTF-8 text of dataset `set`. */
+void unknown_characters_add(UnknownCharacters *unknown, int set, const char *text, size_t bytes);
+/* Writes the five commonest ones of a dataset to `out`, separated by spaces, the commonest first; a control character
+ * as U+000A. */
+void unknown_characters_commonest(const UnknownCharacters *unknown, int set, char *out, size_t capacity);

@@ -1,4 +1,4 @@
-#include "data/prepare/programs.h"
+#include "data/prepare/prepare.h"
 
 struct ProgramEncoder {
     const Tokenizer *tok;

@@ -5,7 +5,22 @@
  * 1 - (1 - J^16)^16, which is 0.05 for J = 0.7, 0.37 for J = 0.8 and 0.96 for J = 0.9. */
 #pragma once
 
-#include "data/prepare/seen_table.h"
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* ---- seen_table.c: a set of 128-bit hashes of the texts seen so far. The set lies in a memory-mapped temporary file
+ * without a name; the kernel can write its pages to disk, so memory is bounded for any number of documents ---- */
+
+typedef struct SeenTable SeenTable;
+
+/* Makes an empty set. folder: the folder of the temporary file. */
+SeenTable *seen_table_open(const char *folder, GError **error);
+void seen_table_close(SeenTable *table);
+/* Adds the hash (high, low) to the set; *fresh becomes true if the set did not have it. */
+bool seen_table_add(SeenTable *table, uint64_t low, uint64_t high, bool *fresh, GError **error);
+
+/* ---- near duplicates ---- */
 
 enum { REPEAT_BANDS = 16, REPEAT_ROWS = 16, REPEAT_WORDS = 5 };
 

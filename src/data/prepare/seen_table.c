@@ -1,4 +1,4 @@
-#include "data/prepare/seen_table.h"
+#include "data/prepare/repeats.h"
 
 #include "base/file.h"
 

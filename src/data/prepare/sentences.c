@@ -1,6 +1,5 @@
-#include "data/prepare/sentences.h"
+#include "data/prepare/prepare_pipeline.h"
 
-#include <glib.h>
 #include <string.h>
 
 /* Abbreviations in lower case, without the final full stop. */

@@ -1,4 +1,4 @@
-#include "data/prepare/unknown_characters.h"
+#include "data/prepare/prepare_pipeline.h"
 
 #include <string.h>
 

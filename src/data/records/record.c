@@ -1,4 +1,4 @@
-#include "data/records/record.h"
+#include "data/records/records.h"
 
 #include "base/text.h"
 

@@ -2,7 +2,6 @@
  * are classes of the classifier. */
 #include "base/python_text.h"
 #include "base/text.h"
-#include "data/labels.h"
 #include "data/task/special.h"
 
 #include <math.h>

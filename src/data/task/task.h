@@ -285,7 +285,7 @@ static inline int32_t task_inputs_count(const TaskInputs *inputs)
 /* Sets *inputs to the sequences of the example. Texts that are too long are shortened; of a pair, the longer text
  * first. */
 bool task_encode_inputs(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error);
-/* Appends to `encoded` (int32_t) the encoded labels (objectives/labelled.h) of sequence s, or of all sequences of a
+/* Appends to `encoded` (int32_t) the encoded labels (objectives/labelled.c) of sequence s, or of all sequences of a
  * choice. A label that is not in encoder->labels is an error. where: file and line of the record, for the message. */
 bool task_encode_labels(const TaskEncoder *encoder, const char *where, const TaskExample *example,
                         const TaskInputs *inputs, int32_t s, GArray *encoded, GError **error);

@@ -1,4 +1,4 @@
-/* task_labels.c: writes the encoded labels of an example (data/objectives/labelled.h), and finds the names of the
+/* task_labels.c: writes the encoded labels of an example (data/objectives/labelled.c), and finds the names of the
  * classes.
  */
 #include "base/text.h"

@@ -1,7 +1,6 @@
 /* tasks.c: the tasks of published benchmarks, an entry each. Files and columns are those of the official downloads;
  * labels are in the order of their values in TensorFlow Datasets. */
 #include "data/task/special.h"
-#include "data/task/task.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "data/trees/ffrecord.h"
+#include "data/trees/ndtypes.h"
 
 #include "base/file.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "data/trees/ffrecord.h"
 #include "format/fairseq_dict.h"
 #include "format/indexed.h"
 

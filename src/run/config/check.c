@@ -1,7 +1,7 @@
 /* check.c: rules that involve several options, and warnings about settings that are allowed but probably not meant. */
 #include "base/log.h"
 #include "base/text.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 #include "eval/task_scores.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"

@@ -1,7 +1,6 @@
 /* model.c: opens the model of a configuration: its parameters among the ranks, its stages, its frozen parameters. */
 #include "base/text.h"
-#include "data/language_weights.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 #include "eval/answer_batch.h"
 #include "run/config/config.h"
 #include "run/task_set.h"

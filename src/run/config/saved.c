@@ -2,7 +2,7 @@
  * one and with the record of its newest checkpoint (recorded.c), and a saved one with the defaults. */
 #include "base/file.h"
 #include "base/log.h"
-#include "data/sources.h"
+#include "data/data_config.h"
 #include "run/config/layers.h"
 #include "run/run_dir.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "text/kind.h"
-#include "text/trainer.h"
+#include "text/tokenizer_train.h"
 
 extern const TokenizerKind kind_byte_bpe; /* vocab.json with merges.txt beside it, or a tokenizer.json */
 extern const TokenizerKind kind_tiktoken; /* a rank file of tiktoken: lines of "base64 rank" */

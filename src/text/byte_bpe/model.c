@@ -1,7 +1,5 @@
 #include "text/byte_bpe/model.h"
 
-#include "text/roles.h"
-
 #include <string.h>
 
 /* ---- names of pieces ---- */

@@ -1,11 +1,8 @@
 /* byte_bpe/train.c: trains a byte-level BPE tokenizer and writes GPT-2's files, vocab.json and merges.txt. */
 #include "base/file.h"
-#include "base/json_line.h"
-#include "text/byte_bpe/byte_bpe.h"
-#include "text/byte_bpe/pre_tokenizer.h"
+#include "text/byte_bpe/model.h"
 #include "text/vocab_builder/vocab_builder.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

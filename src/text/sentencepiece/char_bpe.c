@@ -1,4 +1,4 @@
-#include "text/sentencepiece/char_bpe.h"
+#include "text/sentencepiece/model.h"
 
 #include "text/merges.h"
 

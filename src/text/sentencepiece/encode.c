@@ -2,7 +2,6 @@
 #include "text/sentencepiece/model.h"
 
 #include "text/offset_map.h"
-#include "text/sentencepiece/viterbi.h"
 
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* sentencepiece/json.c: writes a SentencePiece model as a tokenizer.json. */
 #include "text/sentencepiece/model.h"
 
-#include "text/roles.h"
-
 #include <string.h>
 
 /* How a model is expressed in tokenizer.json. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "text/kind.h"
-#include "text/trainer.h"
+#include "text/tokenizer_train.h"
 
 extern const TokenizerKind kind_sentencepiece; /* a .model file (spiece.model) */
 extern const TokenizerKind kind_unigram;       /* only a tokenizer.json whose model.type is Unigram */

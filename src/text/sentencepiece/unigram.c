@@ -2,10 +2,8 @@
  * of characters. The ids of a unigram model equal those of SentencePiece, ties included: the same sums of floats in the
  * same order. */
 #include "text/normalizer.h"
-#include "text/sentencepiece/char_bpe.h"
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
-#include "text/sentencepiece/viterbi.h"
 #include "text/unicode.h"
 
 #include <limits.h>

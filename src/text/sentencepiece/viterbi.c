@@ -1,4 +1,4 @@
-#include "text/sentencepiece/viterbi.h"
+#include "text/sentencepiece/model.h"
 
 #include <float.h>
 #include <math.h>

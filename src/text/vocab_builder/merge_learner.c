@@ -1,10 +1,8 @@
-#include "text/vocab_builder/merge_learner.h"
+#include "text/vocab_builder/vocab_builder.h"
 
 #include "base/check.h"
 #include "text/heap.h"
 
-#include <glib.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define NO_SYMBOL   (-1) /* between words, and at positions inside a symbol */

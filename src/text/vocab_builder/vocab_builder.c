@@ -1,9 +1,7 @@
 #include "text/vocab_builder/vocab_builder.h"
 
-#include "base/json_line.h"
 #include "base/log.h"
-#include "text/roles.h"
-#include "text/tokenizer_settings.h"
+#include "text/tokenizer_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

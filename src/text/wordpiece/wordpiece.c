@@ -5,7 +5,6 @@
 #include "text/trie.h"
 #include "text/wordpiece/bert_text.h"
 
-#include <jansson.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "text/kind.h"
-#include "text/trainer.h"
+#include "text/tokenizer_train.h"
 
 /* WordPiece from a vocab.txt with one piece per line, or from a tokenizer.json. Whether text is lower-cased, accents
  * are removed and Chinese characters are separated is read from the tokenizer_config.json beside vocab.txt; without
