@@ -34,20 +34,14 @@ static const char about[] =
 #define COUNT_UNSET INT64_MIN
 #define REAL_UNSET  (-DBL_MAX)
 
-typedef struct GenerationSettings {
+static struct {
     int64_t max_tokens, beams, top_k;
     double temperature, top_p, repetition_penalty;
-} GenerationSettings;
-
-#define GENERATION_SETTINGS_UNSET                                                                                      \
-    {                                                                                                                  \
-        COUNT_UNSET, COUNT_UNSET, COUNT_UNSET, REAL_UNSET, REAL_UNSET, REAL_UNSET                                      \
-    }
+} settings = { COUNT_UNSET, COUNT_UNSET, COUNT_UNSET, REAL_UNSET, REAL_UNSET, REAL_UNSET };
 
 static char *model_path, *tokenizer_file, *blanks, *jsonl_field, *precision_name, *device_name, *on_error;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
-static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
 static gboolean fill, as_ids, as_json;
 static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
@@ -125,11 +119,6 @@ static const json_t *find_default(const Source *source, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-static bool says_true(const Source *source, const char *key)
-{
-    return json_is_true(find_default(source, key));
-}
-
 /* The value of `key`, which must be a number (whole: an integer); NULL if the key is missing, and with source->error if
  * it is of another type. */
 static const json_t *take_default(Source *source, const char *key, bool whole)
@@ -166,42 +155,42 @@ static void take_real(Source *source, const char *key, double otherwise, double 
 
 /* Sets the length of answers from max_new_tokens or max_length. max_length includes the decoder's input: in an
  * encoder-decoder model only the start token; in a decoder-only model the prompt, so there max_length is ignored. */
-static void take_length(Source *source, bool encodes, GenerationSettings *own)
+static void take_length(Source *source, bool encodes)
 {
     int64_t whole = COUNT_UNSET;
-    if (own->max_tokens == COUNT_UNSET && encodes && find_default(source, "max_new_tokens") == NULL) {
+    if (settings.max_tokens == COUNT_UNSET && encodes && find_default(source, "max_new_tokens") == NULL) {
         take_count(source, "max_length", MAX_TOKENS + 1, &whole);
-        own->max_tokens = MAX(whole - 1, 1);
-    } else if (own->max_tokens == COUNT_UNSET && find_default(source, "max_new_tokens") == NULL) {
+        settings.max_tokens = MAX(whole - 1, 1);
+    } else if (settings.max_tokens == COUNT_UNSET && find_default(source, "max_new_tokens") == NULL) {
         g_hash_table_add(source->left, (char *)"max_length");
     }
-    take_count(source, "max_new_tokens", MAX_TOKENS, &own->max_tokens);
+    take_count(source, "max_new_tokens", MAX_TOKENS, &settings.max_tokens);
 }
 
 /* Chooses sampling, greedy decoding or beam search: by --temperature and --beams, else by the model's settings. */
-static void take_choice(Source *source, GenerationSettings *own)
+static void take_choice(Source *source)
 {
-    bool samples = says_true(source, "do_sample"), given = own->temperature > REAL_UNSET;
+    bool samples = json_is_true(find_default(source, "do_sample")), given = settings.temperature > REAL_UNSET;
     if (!given) {
-        own->temperature = 0;
-        if (samples && (own->beams == COUNT_UNSET || own->beams == 1)) {
-            own->temperature = REAL_UNSET;
-            take_real(source, "temperature", 1, &own->temperature);
+        settings.temperature = 0;
+        if (samples && (settings.beams == COUNT_UNSET || settings.beams == 1)) {
+            settings.temperature = REAL_UNSET;
+            take_real(source, "temperature", 1, &settings.temperature);
             g_hash_table_add(source->taken, (char *)"do_sample");
-            g_hash_table_add(source->left, (char *)(own->beams == COUNT_UNSET ? "num_beams" : ""));
+            g_hash_table_add(source->left, (char *)(settings.beams == COUNT_UNSET ? "num_beams" : ""));
         }
     }
-    if ((given || own->temperature > 0) && own->beams == COUNT_UNSET)
-        own->beams = 1;
-    if (own->temperature > 0) {
-        take_count(source, "top_k", samples ? TRANSFORMERS_TOP_K : 0, &own->top_k);
-        take_real(source, "top_p", 1, &own->top_p);
+    if ((given || settings.temperature > 0) && settings.beams == COUNT_UNSET)
+        settings.beams = 1;
+    if (settings.temperature > 0) {
+        take_count(source, "top_k", samples ? TRANSFORMERS_TOP_K : 0, &settings.top_k);
+        take_real(source, "top_p", 1, &settings.top_p);
     }
-    take_count(source, "num_beams", 1, &own->beams);
-    if (own->top_k == COUNT_UNSET)
-        own->top_k = 0;
-    if (own->top_p <= REAL_UNSET)
-        own->top_p = 1;
+    take_count(source, "num_beams", 1, &settings.beams);
+    if (settings.top_k == COUNT_UNSET)
+        settings.top_k = 0;
+    if (settings.top_p <= REAL_UNSET)
+        settings.top_p = 1;
 }
 
 static void append_default(GString *list, const char *key, const json_t *value)
@@ -211,8 +200,6 @@ static void append_default(GString *list, const char *key, const json_t *value)
     free(text);
 }
 
-/* Lists the settings that were applied and those that were not; settings that the command line overrides are in neither
- * list. */
 static void list_settings(const Source *source, GString *used, GString *unused)
 {
     static const char *const known[] = { "max_new_tokens", "max_length", "repetition_penalty", "num_beams", NULL };
@@ -228,25 +215,6 @@ static void list_settings(const Source *source, GString *used, GString *unused)
     }
 }
 
-/* Fills the unset fields. model: TokenRoles.generation, may be NULL; encodes: whether the model has an encoder. *used
- * and *unused become texts that list the settings of generation_config.json that apply, and those that have no effect
- * ("top_p 0.9, …"); settings that the command line overrides are in neither. g_free both. */
-static bool generation_defaults(GenerationSettings *own, const json_t *model, bool encodes, char **used, char **unused,
-                                GError **error)
-{
-    g_autoptr(GHashTable) taken = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) left = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GString) takes = g_string_new(NULL), leaves = g_string_new(NULL);
-    Source source = { .object = model, .taken = taken, .left = left, .error = error };
-    take_length(&source, encodes, own);
-    take_choice(&source, own);
-    take_real(&source, "repetition_penalty", 1, &own->repetition_penalty);
-    list_settings(&source, takes, leaves);
-    *used = g_strdup(takes->str);
-    *unused = g_strdup(leaves->str);
-    return !source.wrong;
-}
-
 /* ---- answers ---- */
 
 static const int32_t *ids_of(const GArray *array)
@@ -259,12 +227,11 @@ static bool print_answer_json(const char *prompt, const char *text, const Genera
 {
     bool replaced = false;
     g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
-    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids",
-                               json_ids(ids_of(generation->ids), generation->ids->len), "logprob",
-                               json_finite(generation->logprob), "finished", generation->finished);
-    if (replaced)
-        json_object_set_new(object, "invalid_utf8", json_true());
-    return print_json_line(object, error);
+    return print_json_line(json_pack("{s:s, s:s?, s:o, s:o, s:b, s:o*}", "prompt", prompt, "text", valid, "ids",
+                                     json_ids(ids_of(generation->ids), generation->ids->len), "logprob",
+                                     json_finite(generation->logprob), "finished", generation->finished, "invalid_utf8",
+                                     replaced ? json_true() : NULL),
+                           error);
 }
 
 static void print_ids(const GArray *ids)
@@ -363,18 +330,14 @@ static bool answer_lines(void *context, G_GNUC_UNUSED PromptReader *reader, GPtr
 
 /* ---- masks ---- */
 
-static void print_guess(const Tokenizer *tok, const MaskGuesses *mask, int32_t i, guint m)
-{
-    g_autofree char *piece = one_line(tokenizer_piece(tok, mask->ids[i]));
-    printf("%s%s %.4f", i > 0 ? ", " : m > 0 ? " | " : "", piece, mask->probability[i]);
-}
-
 static void print_masks_text(const Tokenizer *tok, const GArray *masks)
 {
     for (guint m = 0; m < masks->len; m++) {
         const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
-        for (int32_t i = 0; i < mask->n; i++)
-            print_guess(tok, mask, i, m);
+        for (int32_t i = 0; i < mask->n; i++) {
+            g_autofree char *piece = one_line(tokenizer_piece(tok, mask->ids[i]));
+            printf("%s%s %.4f", i > 0 ? ", " : m > 0 ? " | " : "", piece, mask->probability[i]);
+        }
     }
     puts("");
 }
@@ -393,10 +356,9 @@ static bool print_masks_json(const Tokenizer *tok, const char *prompt, const GAr
         }
         json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->index, "guesses", guesses));
     }
-    json_t *object = json_pack("{s:s, s:o}", "prompt", prompt, "masks", list);
-    if (replaced)
-        json_object_set_new(object, "invalid_utf8", json_true());
-    return print_json_line(object, error);
+    return print_json_line(
+        json_pack("{s:s, s:o, s:o*}", "prompt", prompt, "masks", list, "invalid_utf8", replaced ? json_true() : NULL),
+        error);
 }
 
 static bool answer_mask(Model *model, const Tokenizer *tok, const Prompt *prompt, int32_t mask, GError **error)
@@ -442,15 +404,14 @@ static bool check_real(const char *name, double value, double least, double most
 /* Range of each setting; settings that are unset pass. */
 static bool check_generate_ranges(GError **error)
 {
-    const GenerationSettings *s = &settings;
-    return (s->max_tokens == COUNT_UNSET ||
-            cli_check_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
-           (s->beams == COUNT_UNSET || cli_check_count("beams", s->beams, 1, 256, error)) &&
-           (s->top_k == COUNT_UNSET || cli_check_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
-           (s->temperature <= REAL_UNSET || check_real("temperature", s->temperature, 0, 1000, error)) &&
-           (s->top_p <= REAL_UNSET || check_real("top-p", s->top_p, 1e-9, 1, error)) &&
-           (s->repetition_penalty <= REAL_UNSET ||
-            check_real("repetition-penalty", s->repetition_penalty, 0.01, 100, error)) &&
+    return (settings.max_tokens == COUNT_UNSET ||
+            cli_check_count("max-tokens", settings.max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
+           (settings.beams == COUNT_UNSET || cli_check_count("beams", settings.beams, 1, 256, error)) &&
+           (settings.top_k == COUNT_UNSET || cli_check_count("top-k", settings.top_k, 0, INT32_MAX, error)) &&
+           (settings.temperature <= REAL_UNSET || check_real("temperature", settings.temperature, 0, 1000, error)) &&
+           (settings.top_p <= REAL_UNSET || check_real("top-p", settings.top_p, 1e-9, 1, error)) &&
+           (settings.repetition_penalty <= REAL_UNSET ||
+            check_real("repetition-penalty", settings.repetition_penalty, 0.01, 100, error)) &&
            cli_check_count("n", n_answers, 1, 256, error) && cli_check_count("batch", batch, 1, 1024, error) &&
            check_real("length-penalty", length_penalty, 0, 100, error);
 }
@@ -473,19 +434,26 @@ static bool check_rules(GError **error)
     return true;
 }
 
-/* Fills in unset options from the model's generation_config.json, and logs which of its settings are used. */
+/* Fills in unset options from the model's generation_config.json, and logs which of its settings apply, and which have
+ * no effect; settings that the command line overrides are in neither list. */
 static bool settle_options(Model *model, GError **error)
 {
-    g_autofree char *used = NULL, *unused = NULL;
-    if (!generation_defaults(&settings, model_roles(model)->generation, model_config(model)->n_enc > 0, &used, &unused,
-                             error) ||
+    g_autoptr(GHashTable) taken = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) left = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) used = g_string_new(NULL), unused = g_string_new(NULL);
+    Source source = { .object = model_roles(model)->generation, .taken = taken, .left = left, .error = error };
+    take_length(&source, model_config(model)->n_enc > 0);
+    take_choice(&source);
+    take_real(&source, "repetition_penalty", 1, &settings.repetition_penalty);
+    list_settings(&source, used, unused);
+    if (source.wrong ||
         !(check_generate_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) ||
         !check_rules(error))
         return false;
-    if (*used)
-        log_info("settings from the model's generation_config.json: %s", used);
-    if (*unused)
-        log_info("settings of the model's generation_config.json that loam does not use: %s", unused);
+    if (used->len)
+        log_info("settings from the model's generation_config.json: %s", used->str);
+    if (unused->len)
+        log_info("settings of the model's generation_config.json that loam does not use: %s", unused->str);
     return true;
 }
 
