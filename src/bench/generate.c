@@ -89,14 +89,14 @@ static bool print_rate_json(const Bench *b, double rate, const char *precision, 
 {
     const BenchGenerate *options = b->options;
     const Device *dev = b->loaded.dev;
-    json_t *object = json_pack(
-        "{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s}", "tokens_per_s", json_finite(rate), "answer_s",
-        json_finite(b->answer_s), "first_token_s", json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch",
-        (json_int_t)options->batch, "beams", (json_int_t)options->beams, "input", (json_int_t)options->input, "tokens",
-        (json_int_t)options->tokens, "isa", dev->isa, "threads", dev->threads, "precision", precision);
-    if (options->profile)
-        json_object_set_new(object, "profile", bench_profile_json(&b->profile, b->profiled_s));
-    return print_json_line(object, error);
+    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s, s:o*}", "tokens_per_s",
+                                     json_finite(rate), "answer_s", json_finite(b->answer_s), "first_token_s",
+                                     json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch",
+                                     (json_int_t)options->batch, "beams", (json_int_t)options->beams, "input",
+                                     (json_int_t)options->input, "tokens", (json_int_t)options->tokens, "isa", dev->isa,
+                                     "threads", dev->threads, "precision", precision, "profile",
+                                     options->profile ? bench_profile_json(&b->profile, b->profiled_s) : NULL),
+                           error);
 }
 
 static bool print_result(const Bench *b, GError **error)

@@ -159,18 +159,13 @@ static json_t *vector_json(const float *vector, int64_t n)
 
 static void print_vectors(const Embedding *e, const Prompt *prompt, const float *vectors)
 {
-    json_t *object = json_object();
-    if (skips) /* which line it is cannot be counted where some are left out */
-        json_object_set_new(object, "line", json_integer(prompt->line));
-    if (e->pooling == POOLING_NONE) {
-        json_t *rows = json_array();
-        for (guint i = 0; i < prompt->ids->len; i++)
-            json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
-        json_object_set_new(object, "ids", json_ids(ids_of(prompt), prompt->ids->len));
-        json_object_set_new(object, "embedding", rows);
-    } else {
-        json_object_set_new(object, "embedding", vector_json(vectors, e->width));
-    }
+    const bool each = e->pooling == POOLING_NONE;
+    json_t *rows = each ? json_array() : vector_json(vectors, e->width);
+    for (guint i = 0; each && i < prompt->ids->len; i++)
+        json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
+    /* with --on-error skip a reader of these lines cannot count which line of the input each belongs to */
+    json_t *object = json_pack("{s:o*, s:o*, s:o}", "line", skips ? json_integer(prompt->line) : NULL, "ids",
+                               each ? json_ids(ids_of(prompt), prompt->ids->len) : NULL, "embedding", rows);
     char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* 9 digits restore an f32 exactly */
     puts(line);
     free(line);

@@ -186,16 +186,12 @@ static bool print_object(const ScoreKind *kind, const ScoreResult *result, GErro
                                "invalid", (json_int_t)result->n_invalid);
     for (int i = 0; i < result->n_values; i++)
         json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
-    if (result->intervals) {
-        json_t *intervals = json_object();
-        for (int i = 0; i < result->n_values; i++)
-            json_object_set_new(
-                intervals, result->values[i].name,
-                json_pack("[o, o]", json_finite(result->values[i].low), json_finite(result->values[i].high)));
-        json_object_set_new(object, "intervals", intervals);
-    }
-    if (result->signature)
-        json_object_set_new(object, "signature", json_string(result->signature));
+    json_t *intervals = result->intervals ? json_object() : NULL;
+    for (int i = 0; intervals && i < result->n_values; i++)
+        json_object_set_new(
+            intervals, result->values[i].name,
+            json_pack("[o, o]", json_finite(result->values[i].low), json_finite(result->values[i].high)));
+    json_object_update_new(object, json_pack("{s:o*, s:s*}", "intervals", intervals, "signature", result->signature));
     return print_json_line(object, error);
 }
 

@@ -38,24 +38,15 @@ static bool needs_help(const RunStatus *status)
 
 static bool print_status_json(const RunStatus *status, const char *dir, GError **error)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
-                  "place", status->place, "places", status->places, "event", status->event, "log", status->log, "step",
-                  (json_int_t)status->step, "saved", (json_int_t)status->saved);
-    if (object && status->lost >= 0)
-        json_object_set_new(object, "missing", json_integer(status->lost));
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = { { "loss", status->loss },
-                    { "lr", status->lr },
-                    { "tokens_per_s", status->tokens_per_s },
-                    { "held_out_loss", status->valid_loss },
-                    { "logged_s", status->logged_s },
-                    { "saved_s", status->saved_s } };
-    for (size_t i = 0; object && i < G_N_ELEMENTS(numbers); i++)
-        json_object_set_new(object, numbers[i].name, json_finite(numbers[i].value));
-    return print_json_line(object, error);
+    return print_json_line(
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:I, s:I, s:o*, s:o, s:o, s:o, s:o, s:o, s:o}", "run", dir,
+                  "state", run_state_names[status->state], "place", status->place, "places", status->places, "event",
+                  status->event, "log", status->log, "step", (json_int_t)status->step, "saved",
+                  (json_int_t)status->saved, "missing", status->lost >= 0 ? json_integer(status->lost) : NULL, "loss",
+                  json_finite(status->loss), "lr", json_finite(status->lr), "tokens_per_s",
+                  json_finite(status->tokens_per_s), "held_out_loss", json_finite(status->valid_loss), "logged_s",
+                  json_finite(status->logged_s), "saved_s", json_finite(status->saved_s)),
+        error);
 }
 
 /* Prints the status of a run. *bad grows by 1 if it needs help, *gone if its last checkpoint is missing. */

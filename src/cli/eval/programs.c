@@ -169,10 +169,9 @@ static bool write_result(const Run *run, const ProgramItem *item, const Trial *t
 {
     g_autofree char *key = completion_key(run, item, trial->text);
     json_t *object =
-        json_pack("{s:O, s:s, s:b, s:s}", "task_id", trial->problem->id, trial->whole ? "solution" : "completion",
-                  trial->text, "passed", trial->passed, "result", trial->result);
-    if (trial->problem->tests == TESTS_PLUS)
-        json_object_set_new(object, "passed_base", json_boolean(trial->passed_base));
+        json_pack("{s:O, s:s, s:b, s:s, s:o*}", "task_id", trial->problem->id, trial->whole ? "solution" : "completion",
+                  trial->text, "passed", trial->passed, "result", trial->result, "passed_base",
+                  trial->problem->tests == TESTS_PLUS ? json_boolean(trial->passed_base) : NULL);
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 

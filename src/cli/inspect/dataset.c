@@ -133,13 +133,6 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
     for (int i = 0; i < lengths->n_powers; i++)
         json_array_append_new(histogram, json_pack("{s:I, s:I}", "from", (json_int_t)1 << i, "documents",
                                                    (json_int_t)lengths->powers[i]));
-    json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o}", "prefix",
-                             data->prefix, "documents", (json_int_t)lengths->n, "sequences",
-                             (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set),
-                             "dtype", dtype_name(indexed_dtype(data->set)), "tokenizer_hash", data->meta.tokenizer_hash,
-                             "vocab", (json_int_t)data->meta.vocab, "append_eod", data->meta.append_eod, "length",
-                             "min", (json_int_t)lengths->min, "median", (json_int_t)lengths->median, "mean",
-                             lengths->mean, "max", (json_int_t)lengths->max, "histogram", histogram);
     bool good = true, replaced = false;
     for (int64_t i = 0; good && i < MIN(n_shown, lengths->n); i++) {
         g_autofree char *text = document_text(data->set, i, tok, error);
@@ -148,17 +141,19 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
         if (good)
             json_array_append_new(shown, json_string(valid));
     }
-    json_object_set_new(root, "first", shown);
-    if (replaced)
-        json_object_set_new(root, "invalid_utf8", json_true());
-    if (data->meta.label_kind != LABELS_NONE)
-        json_object_set_new(
-            root, "labels",
-            json_pack("{s:s, s:s*}", "kind", label_kind_names[data->meta.label_kind], "names", data->meta.labels));
-    if (data->meta.has_unknown)
-        json_object_set_new(root, "unknown", json_integer(data->meta.counts.unknown));
-    if (checked)
-        json_object_set(root, "check", checked);
+    const DatasetMeta *meta = &data->meta;
+    json_t *root =
+        json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o, s:o, s:o*, s:o*, s:o*, s:O*}",
+                  "prefix", data->prefix, "documents", (json_int_t)lengths->n, "sequences",
+                  (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set), "dtype",
+                  dtype_name(indexed_dtype(data->set)), "tokenizer_hash", meta->tokenizer_hash, "vocab",
+                  (json_int_t)meta->vocab, "append_eod", meta->append_eod, "length", "min", (json_int_t)lengths->min,
+                  "median", (json_int_t)lengths->median, "mean", lengths->mean, "max", (json_int_t)lengths->max,
+                  "histogram", histogram, "first", shown, "invalid_utf8", replaced ? json_true() : NULL, "labels",
+                  meta->label_kind == LABELS_NONE
+                      ? NULL
+                      : json_pack("{s:s, s:s*}", "kind", label_kind_names[meta->label_kind], "names", meta->labels),
+                  "unknown", meta->has_unknown ? json_integer(meta->counts.unknown) : NULL, "check", checked);
     if (good)
         return print_json_line(root, error);
     json_decref(root);
@@ -291,13 +286,11 @@ static void print_check(const DatasetCheck *found, int64_t vocab)
 
 static json_t *check_json(const DatasetCheck *found, int64_t vocab)
 {
-    json_t *root = json_pack("{s:I, s:i, s:i, s:I, s:I}", "tokens", (json_int_t)found->tokens, "least", found->least,
-                             "largest", found->largest, "vocab", (json_int_t)vocab, "bad", (json_int_t)found->bad);
-    if (found->bad > 0)
-        json_object_set_new(root, "first",
-                            json_pack("{s:i, s:I, s:I}", "id", found->id, "document", (json_int_t)found->document,
-                                      "token", (json_int_t)found->token));
-    return root;
+    return json_pack("{s:I, s:i, s:i, s:I, s:I, s:o*}", "tokens", (json_int_t)found->tokens, "least", found->least,
+                     "largest", found->largest, "vocab", (json_int_t)vocab, "bad", (json_int_t)found->bad, "first",
+                     found->bad == 0 ? NULL
+                                     : json_pack("{s:i, s:I, s:I}", "id", found->id, "document",
+                                                 (json_int_t)found->document, "token", (json_int_t)found->token));
 }
 
 /* Fails if ids are outside the vocabulary. Called after the counts were printed. */

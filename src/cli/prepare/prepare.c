@@ -375,25 +375,19 @@ static json_t *counts_json(const PrepareCounts *counts)
 static bool print_prepared_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
 {
     const CorpusCounts *corpus = &stats->corpus;
-    json_t *root = counts_json(&stats->all);
-    json_object_update_new(root,
-                           json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "duplicates",
-                                     (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
-                                     (json_int_t)corpus->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
-                                     (json_int_t)stats->too_long, "passed_over", (json_int_t)corpus->ignored, "nuls",
-                                     (json_int_t)corpus->nuls, "text_files", (json_int_t)corpus->text_files,
-                                     "text_documents", (json_int_t)corpus->text_documents, "bytes",
-                                     (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds)));
-    if (options->rules)
-        json_object_set_new(root, "dropped", dropped_json(stats));
-    json_t *by_field = json_object();
-    for (int i = 0; options->corpus.fields_apart && i < prepare_outputs(options); i++)
+    json_t *root = counts_json(&stats->all), *by_field = options->corpus.fields_apart ? json_object() : NULL;
+    for (int i = 0; by_field && i < prepare_outputs(options); i++)
         json_object_set_new(by_field, options->corpus.fields[i], counts_json(&stats->outputs[i]));
-    if (options->programs)
-        json_object_set_new(root, "languages", programs_json(stats->programs, options->programs));
-    if (json_object_size(by_field) > 0)
-        json_object_set(root, "fields", by_field);
-    json_decref(by_field);
+    json_object_update_new(
+        root,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o*, s:o*, s:o*}", "duplicates",
+                  (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
+                  (json_int_t)corpus->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
+                  (json_int_t)stats->too_long, "passed_over", (json_int_t)corpus->ignored, "nuls",
+                  (json_int_t)corpus->nuls, "text_files", (json_int_t)corpus->text_files, "text_documents",
+                  (json_int_t)corpus->text_documents, "bytes", (json_int_t)stats->bytes, "seconds",
+                  json_finite(stats->seconds), "dropped", options->rules ? dropped_json(stats) : NULL, "languages",
+                  options->programs ? programs_json(stats->programs, options->programs) : NULL, "fields", by_field));
     return print_json_line(root, error);
 }
 
