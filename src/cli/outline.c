@@ -119,26 +119,63 @@ static bool choose_micro_batch(Outline *o, Config *config, const Machine *machin
     return done;
 }
 
-bool outline_check_layout(const Config *config, GError **error)
+/* The counters of the run that run.dir holds; zeros if it holds none. */
+static void read_trained(const Config *config, TrainState *state)
 {
-    BatchSchedule batches;
-    TrainState state = { 0 };
     g_autoptr(GArray) saved = run_checkpoints(config->run.dir);
     g_autofree char *newest =
         saved->len > 0 ? run_checkpoint_path(config->run.dir, g_array_index(saved, int64_t, 0)) : NULL;
-    if (newest)
-        checkpoint_state(newest, &state, NULL);
+    if (newest == NULL || !checkpoint_state(newest, state, NULL))
+        *state = (TrainState){ 0 };
+}
+
+bool outline_check_layout(const Config *config, GError **error)
+{
+    BatchSchedule batches;
+    TrainState state;
+    read_trained(config, &state);
     return config_check_layout(config, config_ranks(config), error) &&
            config_batch_schedule(config, !state.tokens_by_capacity, &batches, error) &&
            batch_check_ranks(&batches, state.samples, state.tokens, config_data_ranks(config), error);
+}
+
+/* Reads from the run in run.dir how far it is. */
+static void find_trained(Outline *o)
+{
+    TrainState state;
+    read_trained(o->config, &state);
+    o->trained = (OutlineTrained){ state.steps, state.samples, state.tokens_by_capacity ? 0 : state.tokens };
+}
+
+/* The steps of the run up to an amount: if it counts samples or tokens, those that the run has made, with whatever
+ * batch size, and those that read what is left of it. -1 means unknown. */
+static int64_t steps_to(const Outline *o, Amount amount, bool whole)
+{
+    const OutlineTrained *trained = &o->trained;
+    Amount left = amount;
+    if (trained->tokens > 0 && config_tokens(o->config, amount) > 0)
+        left.value = fmax(amount.value - (double)trained->tokens, 0);
+    int64_t end = config_samples(o->config, left, o->epoch);
+    if (end < 0)
+        return config_steps(o->config, amount, o->epoch);
+    end += left.value < amount.value ? trained->samples : 0;
+    return trained->steps + batch_steps(&o->batches, trained->samples, end, whole);
 }
 
 /* The steps that the run makes: those of train.length, or fewer with train.stop_at. */
 static int64_t run_steps(const Outline *o)
 {
     const Amount stop_at = o->config->train.stop_at;
-    const int64_t stop = stop_at.value > 0 ? config_steps(o->config, stop_at, o->epoch) : 0;
+    const int64_t stop = stop_at.value > 0 ? steps_to(o, stop_at, false) : 0;
     return stop > 0 && (o->length < 0 || stop < o->length) ? stop : o->length;
+}
+
+/* Samples that the run has read after so many steps. */
+static int64_t samples_at(const Outline *o, int64_t steps)
+{
+    const OutlineTrained *trained = &o->trained;
+    return steps < trained->steps ? (int64_t)((double)trained->samples * (double)steps / (double)trained->steps)
+                                  : batch_samples(&o->batches, trained->samples, steps - trained->steps);
 }
 
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error)
@@ -157,10 +194,11 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
     if (!outline_check_layout(config, error) || !choose_micro_batch(o, config, machine, error))
         return false;
     o->micro = (int32_t)MIN(config_micro_samples(config), config_rank_samples(config));
-    o->length = config_length_steps(config, o->epoch);
-    o->steps = run_steps(o);
     config_batch_schedule(config, true, &o->batches, NULL);
-    o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
+    find_trained(o);
+    o->length = steps_to(o, config->train.length, config_drops_rest(config));
+    o->steps = run_steps(o);
+    o->run_samples = o->steps > 0 ? samples_at(o, o->steps) : -1;
     o->step_flops =
         o->fill *
         model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
@@ -170,7 +208,7 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
 
 double outline_seconds(const Outline *o, int64_t steps)
 {
-    return o->step_s * (double)batch_samples(&o->batches, steps) / (double)o->samples;
+    return o->step_s * (double)samples_at(o, steps) / (double)o->samples;
 }
 
 static void estimate_step(Outline *o, Device *dev, double seconds)
@@ -196,7 +234,7 @@ static void estimate_steps(Outline *o)
     const double samples = length.value / o->step_s * (double)o->samples;
     o->length = batch_steps(&o->batches, 0, (int64_t)fmin(samples, 1e17), false);
     o->steps = run_steps(o);
-    o->run_samples = batch_samples(&o->batches, o->steps);
+    o->run_samples = samples_at(o, o->steps);
 }
 
 static bool time_step(Outline *o, Config *config, double measure_s, GError **error)

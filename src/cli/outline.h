@@ -12,7 +12,13 @@
 bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,
                      GError **error);
 
-/* The numbers of a run, computed from its configuration. */
+/* How far the run in run.dir is, by its newest checkpoint; all 0 if there is none. tokens: 0 also if amounts in tokens
+ * count every sample as data.input_length of them. */
+typedef struct OutlineTrained {
+    int64_t steps, samples, tokens;
+} OutlineTrained;
+
+/* The numbers of a run, computed from its configuration and, if it has begun, from what it has read. */
 typedef struct Outline {
     const Config *config;
     const Objective *objective;
@@ -21,6 +27,7 @@ typedef struct Outline {
                                 dec: tokens of a sample in each stream */
     bool micro_chosen;       /* whether train.micro_batch was auto when outline_of began */
     BatchSchedule batches;
+    OutlineTrained trained;
     int64_t samples, epoch; /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown */
     /* Steps of train.length, by which the schedule goes, and steps that the run makes: fewer with train.stop_at. -1
      * means unknown: train.length is a time, and outline_time estimates them. */

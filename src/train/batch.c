@@ -69,5 +69,8 @@ int64_t trainer_run_samples(const Trainer *t)
         return config_samples(&t->config, t->config.train.length, 0);
     if (t->length.samples > 0)
         return t->length.samples;
-    return t->length.steps >= 0 ? batch_samples(&t->plan.sizes, t->length.steps) : -1;
+    /* from here on, as the batch may have been another one before */
+    return t->length.steps >= 0
+               ? batch_samples(&t->plan.sizes, t->start.samples, MAX(t->length.steps - t->start.steps, 0))
+               : -1;
 }

@@ -119,6 +119,15 @@ static void plan_schedule(Trainer *t, bool count_tokens)
     schedule->scale = trainer_rate_scale(t);
 }
 
+/* train.stop_at counts samples as train.length does, whatever the batch size was. */
+static RunSpan plan_stop(const Trainer *t, bool count_tokens)
+{
+    const Amount stop = t->config.train.stop_at;
+    const int64_t epoch = loader_epoch_packed(t->train), samples = config_samples(&t->config, stop, epoch);
+    const RunSpan span = config_span(&t->config, stop, epoch, count_tokens);
+    return samples > 0 && span.unit == UNIT_STEPS ? (RunSpan){ (double)samples, UNIT_SAMPLES } : span;
+}
+
 static bool plan_steps(Trainer *t, GError **error)
 {
     const TrainState *state = &t->state;
@@ -131,7 +140,7 @@ static bool plan_steps(Trainer *t, GError **error)
     t->start.trained_s = state->trained_s;
     plan_length(t, count_tokens);
     plan_schedule(t, count_tokens);
-    t->length.stop_at = config_span(&t->config, t->config.train.stop_at, loader_epoch_packed(t->train), count_tokens);
+    t->length.stop_at = plan_stop(t, count_tokens);
     t->clock.started = clock_seconds();
     return true;
 }

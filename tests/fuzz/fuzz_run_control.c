@@ -14,8 +14,8 @@ static void check_batches(const BatchSchedule *batches, int64_t at)
     const int64_t batch = batch_at(batches, at, at), steps = batch_steps(batches, 0, at, false);
     CHECK(batches->smallest >= 1 && batch >= batches->smallest && batch <= batches->largest, "batch %lld",
           (long long)batch);
-    CHECK(batch_samples(batches, steps) >= at && (steps == 0 || batch_samples(batches, steps - 1) < at), "%lld steps",
-          (long long)steps);
+    CHECK(batch_samples(batches, 0, steps) >= at && (steps == 0 || batch_samples(batches, 0, steps - 1) < at),
+          "%lld steps", (long long)steps);
     CHECK(batch_last_change(batches) >= 0 && batch_steps(batches, at, FAR, true) >= 0, "steps");
 }
 

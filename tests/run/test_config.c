@@ -56,12 +56,12 @@ static void a_batch_ramps_up_as_in_megatron(void)
     g_assert_cmpint(batch_steps(&batches, 0, 300000000, true), ==, 311541);
     g_assert_cmpint(batch_steps(&batches, 0, 300000000, false), ==, 311542);
     for (size_t i = 0; i < G_N_ELEMENTS(points); i++)
-        g_assert_cmpint(batch_samples(&batches, points[i].steps), ==, points[i].samples);
+        g_assert_cmpint(batch_samples(&batches, 0, points[i].steps), ==, points[i].samples);
     g_assert_cmpint(batch_last_change(&batches), ==, 23456);
     static const int64_t grown[] = { 4961, 7441, 9095 };
     for (int i = 0; i < 3; i++) {
-        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, grown[i] - 1), 0), ==, 16 * (i + 1));
-        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, grown[i]), 0), ==, 16 * (i + 2));
+        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, 0, grown[i] - 1), 0), ==, 16 * (i + 1));
+        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, 0, grown[i]), 0), ==, 16 * (i + 2));
     }
     g_assert_cmpint(config_batch_samples(&config), ==, 1024);
     config_clear(&config);
@@ -84,7 +84,7 @@ static void a_batch_schedule_counts_tokens_or_samples(void)
     const char *const samples[] = { "train.batch_schedule=0:8,20 samples:5 samples,30 samples:6", NULL };
     g_assert_true(load(&config, samples, NULL));
     g_assert_true(config_batch_schedule(&config, true, &batches, NULL)); /* 8 8 8 5 5 6 6: 0 8 16 24 29 34 40 */
-    g_assert_cmpint(batch_samples(&batches, 6), ==, 40);
+    g_assert_cmpint(batch_samples(&batches, 0, 6), ==, 40);
     g_assert_cmpint(batch_steps(&batches, 0, 29, false), ==, 4);
     g_assert_cmpint(batches.smallest, ==, 5);
     g_assert_cmpint(batches.largest, ==, 8);

@@ -233,11 +233,10 @@ int64_t batch_steps(const BatchSchedule *batches, int64_t first, int64_t end, bo
     return steps - (whole && steps > 0 && first > end);
 }
 
-int64_t batch_samples(const BatchSchedule *batches, int64_t steps)
+int64_t batch_samples(const BatchSchedule *batches, int64_t first, int64_t steps)
 {
-    int64_t samples = 0;
-    walk(batches, &samples, FAR, steps);
-    return samples;
+    walk(batches, &first, FAR, steps);
+    return first;
 }
 
 int64_t batch_last_change(const BatchSchedule *batches)

@@ -327,8 +327,9 @@ bool batch_check_ranks(const BatchSchedule *batches, int64_t samples, int64_t to
  * beyond `end`. This function and the next two are exact unless stages are in tokens; then they take every sample as
  * input_length tokens. */
 int64_t batch_steps(const BatchSchedule *batches, int64_t first, int64_t end, bool whole);
-/* Samples of the first `steps` steps of a run. The count stops with the step that reaches 10^18. */
-int64_t batch_samples(const BatchSchedule *batches, int64_t steps);
+/* Samples that a run has read `steps` steps after it had read `first` of them. The count stops with the step that
+ * reaches 10^18. */
+int64_t batch_samples(const BatchSchedule *batches, int64_t first, int64_t steps);
 /* Number of steps before the first step with the final batch size. */
 int64_t batch_last_change(const BatchSchedule *batches);
 
