@@ -269,6 +269,15 @@ static bool open_log(const Trainer *t, GError **error)
     return io_make_directories(folder, error) && log_to_file(path, error);
 }
 
+static char *read_former_skips(const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) saved = option_settings_new();
+    return run_has_config(dir) && option_settings_read_yaml(saved, path, NULL)
+               ? g_strdup(option_settings_find(saved, "train.skip_samples"))
+               : NULL;
+}
+
 /* Locks the run directory, and starts log and heartbeats. */
 static bool open_directory(Trainer *t, GError **error)
 {
@@ -285,6 +294,7 @@ static bool open_directory(Trainer *t, GError **error)
     t->pulse = pulse_open(t->config.run.dir, t->mesh.world);
     if (first && !rollback_finish(t->config.run.dir, error))
         return false;
+    t->former_skips = read_former_skips(t->config.run.dir);
     RunRecord record = config_record_of_run(t->config.run.dir);
     const bool same =
         config_settle_schedule(&t->config, &record, error) && config_check_run(&t->config, &record, t->changes, error);
@@ -377,6 +387,8 @@ static void advise(Trainer *t)
 }
 
 static bool save_run(Trainer *t, GError **error)
+    if (!trainer_had_ended(t))
+        config_advise_skips(config, t->former_skips, t->state.samples);
 {
     return comm_rank(t->mesh.world) > 0 ||
            ((trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error));
@@ -517,3 +529,4 @@ void trainer_close(Trainer *t, const GError *problem)
     log_to_file(NULL, NULL);
     lock_release(t->hold->lock);
 }
+    g_clear_pointer(&t->former_skips, g_free);

@@ -129,6 +129,7 @@ struct Trainer {
     RunHold *hold;
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     TaskData task;
+    char *former_skips; /* train.skip_samples in the run directory's config.yaml; NULL means none */
     Tokenizer *tok;
     Device *dev;
     Model *model;

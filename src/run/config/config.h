@@ -353,6 +353,9 @@ typedef struct SkipRange {
 bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error);
 /* The first sample of the next step of a run that has read up to sample `samples` and `tokens` tokens: that sample or,
  * if the step would then read any of a range, the end of that range, from which this function is to be called again. */
+/* Warns of ranges of train.skip_samples that begin before `samples`, where the run goes on, unless `former`, its value
+ * at the start before, has them: what was read there stays learnt. */
+void config_advise_skips(const Config *config, const char *former, int64_t samples);
 int64_t config_skip_range(const SkipRange *ranges, int n, const BatchSchedule *batches, int64_t samples,
                           int64_t tokens);
 /* Checks the options of saves, stops and skipped samples. */

@@ -115,6 +115,29 @@ static void advise_ranges(const Config *config)
             }
 }
 
+static bool has_range(const SkipRange *ranges, int n, SkipRange range)
+{
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found |= ranges[i].first == range.first && ranges[i].end == range.end;
+    return found;
+}
+
+void config_advise_skips(const Config *config, const char *former, int64_t samples)
+{
+    g_autofree char *was = g_strdup(former), *run = text_shell_word(config->run.dir);
+    SkipRange ranges[SKIP_RANGES], before[SKIP_RANGES];
+    int n, n_before;
+    config_skip_ranges(config, ranges, &n, NULL);
+    config_skip_ranges(&(Config){ .train.skip_samples = was }, before, &n_before, NULL);
+    for (int i = 0; i < n; i++)
+        if (ranges[i].first < samples && !has_range(before, n_before, ranges[i]))
+            log_warning("train.skip_samples: samples %" PRId64 " to %" PRId64
+                        " were read before, as the run goes on from sample %" PRId64
+                        ": they stay learnt; `loam rollback %s --to STEP` goes back to a checkpoint before them",
+                        ranges[i].first, MIN(ranges[i].end, samples) - 1, samples, run);
+}
+
 void config_advise_run_control(const Config *config)
 {
     const char *country = config->log.country;
