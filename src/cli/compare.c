@@ -64,6 +64,7 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
         return false;
     if (run->history.skipped > 0)
         log_warning("%s/metrics.jsonl: damaged lines are left out: %" PRId64, path, run->history.skipped);
+    history_tell_replaced(run->name, run->history.replaced);
     return run_settings_read(run->settings, tokenizers, path, error);
 }
 

@@ -75,6 +75,17 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
     return g_steal_pointer(&sets);
 }
 
+const char *heldout_set_name(const HeldoutSet *set)
+{
+    return set->name ? set->name : "valid";
+}
+
+int64_t heldout_set_hash(const HeldoutSet *set, int64_t n)
+{
+    const int64_t all = loader_epoch_packed(set->loader);
+    return loader_fingerprint(set->loader) ^ (n > 0 ? MIN(n, all) : all);
+}
+
 void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id)
 {
     for (guint i = 0; i < sets->len; i++)

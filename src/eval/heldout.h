@@ -17,6 +17,10 @@ typedef struct HeldoutSet {
  * the array. If data.valid is empty, opens the validation part of data.train if data.split defines one, else nothing.
  * Names consist of letters, digits, - and _, and are unique. */
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error);
+/* The name of a set in metrics.jsonl: its own, or "valid". */
+const char *heldout_set_name(const HeldoutSet *set);
+/* A hash of the samples that an evaluation of n samples (0 means all) uses. */
+int64_t heldout_set_hash(const HeldoutSet *set, int64_t n);
 /* Calls loader_start_decoder for each set. */
 void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);
 

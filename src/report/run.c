@@ -2,10 +2,13 @@
 
 #include "base/file.h"
 #include "base/json_line.h"
+#include "run/history.h"
 #include "run/metric_lines.h"
 
 #include <math.h>
 #include <string.h>
+
+#define SET_NAME 80 /* characters of the name of a set or a metric */
 
 const ReportKindNames report_kinds[] = {
     [KIND_START] = { "start", "start", "starts" },
@@ -90,7 +93,7 @@ ReportMetric *report_metric(const ReportRun *run, const char *set, const char *n
 /* Adds the metric unless the run has it; NULL if the run has too many of them. */
 static ReportMetric *own_metric(ReportRun *run, const char *set, const char *name, bool score)
 {
-    g_autofree char *own_set = report_clean(set, 80), *own_name = report_clean(name, 80);
+    g_autofree char *own_set = report_clean(set, SET_NAME), *own_name = report_clean(name, SET_NAME);
     ReportMetric *metric = report_metric(run, own_set, own_name, score);
     if (metric || run->metrics->len == REPORT_METRICS)
         return metric;
@@ -106,9 +109,10 @@ static ReportMetric *own_metric(ReportRun *run, const char *set, const char *nam
     return metric;
 }
 
-static void take_metric(ReportRun *run, const json_t *record, int64_t step, const char *name, double value, bool score)
+static void take_metric(ReportRun *run, const json_t *record, const char *set, int64_t step, const char *name,
+                        double value, bool score)
 {
-    ReportMetric *metric = isfinite(value) ? own_metric(run, json_text(record, "name"), name, score) : NULL;
+    ReportMetric *metric = isfinite(value) ? own_metric(run, set, name, score) : NULL;
     const bool falls = !score && strcmp(name, "accuracy") != 0;
     if (metric == NULL)
         return;
@@ -121,11 +125,12 @@ static void take_metric(ReportRun *run, const json_t *record, int64_t step, cons
     }
 }
 
-static void take_valid(ReportRun *run, json_t *record, int64_t step)
+static void take_valid(ReportRun *run, const MetricRecord *record)
 {
     static const char *const names[] = { "loss", "perplexity", "accuracy" };
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-        take_metric(run, record, step, names[i], metric_number(record, names[i]), false);
+    for (size_t i = 0; !record->replaced && i < G_N_ELEMENTS(names); i++)
+        take_metric(run, record->json, record->set, record->step, names[i], metric_number(record->json, names[i]),
+                    false);
 }
 
 static void take_scores(ReportRun *run, json_t *record, int64_t step)
@@ -133,7 +138,7 @@ static void take_scores(ReportRun *run, json_t *record, int64_t step)
     const char *name;
     json_t *value;
     json_object_foreach(record, name, value) if (metric_is_score(name) && json_is_number(value))
-        take_metric(run, record, step, name, json_number_value(value), true);
+        take_metric(run, record, json_text(record, "name"), step, name, json_number_value(value), true);
 }
 
 /* ---- events ---- */
@@ -237,8 +242,8 @@ static void take_sample(ReportRun *run, json_t *record, int64_t step)
 /* ---- the run ---- */
 
 static void (*const takers[])(ReportRun *run, json_t *record, int64_t step) = {
-    [METRIC_TRAIN] = take_train,   [METRIC_VALID] = take_valid, [METRIC_SCORE] = take_scores,
-    [METRIC_SAMPLE] = take_sample, [METRIC_SAVE] = take_save,   [METRIC_EVENT] = take_event,
+    [METRIC_TRAIN] = take_train, [METRIC_SCORE] = take_scores, [METRIC_SAMPLE] = take_sample,
+    [METRIC_SAVE] = take_save,   [METRIC_EVENT] = take_event,
 };
 
 static bool read_metrics(ReportRun *run, GError **error)
@@ -251,10 +256,14 @@ static bool read_metrics(ReportRun *run, GError **error)
         if (record->step < 0)
             continue;
         run->wall_s = fmax(run->wall_s, metric_number(record->json, "wall_s"));
-        if (record->kind != METRIC_OTHER)
+        if (record->kind == METRIC_VALID)
+            take_valid(run, record);
+        else if (record->kind != METRIC_OTHER)
             takers[record->kind](run, record->json, record->step);
     }
     run->skipped_lines = reader.skipped;
+    run->first_set = report_clean(reader.first_set ? reader.first_set : "", SET_NAME);
+    history_tell_replaced(run->dir, reader.replaced);
     return metric_reader_close(&reader, error);
 }
 
@@ -297,6 +306,7 @@ void report_run_clear(ReportRun *run)
     g_clear_pointer(&run->start, json_decref);
     if (run->dir)
         run_status_clear(&run->status);
+    g_clear_pointer(&run->first_set, g_free);
     g_clear_pointer(&run->dir, g_free);
     g_clear_pointer(&run->name, g_free);
 }

@@ -65,6 +65,7 @@ typedef struct ReportRun {
     RunStatus status;
     Series traces[TRACE_COUNT];
     GPtrArray *metrics;         /* ReportMetric */
+    char *first_set;            /* name of the first set of its data.valid; NULL means no metrics.jsonl */
     GPtrArray *events;          /* ReportEvent, in the order of the file; of each kind only the last ones are kept */
     int64_t counts[KIND_COUNT]; /* number of events of each kind, including those that are not kept */
     Series marks[KIND_COUNT];   /* steps of these events */

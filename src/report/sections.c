@@ -32,7 +32,8 @@ static const ReportMetric *main_metric(const ReportRun *run, bool score)
 {
     for (guint i = 0; i < run->metrics->len; i++) {
         const ReportMetric *metric = run->metrics->pdata[i];
-        if (metric->score == score && (score || strcmp(metric->name, "loss") == 0))
+        if (metric->score == score &&
+            (score || (strcmp(metric->name, "loss") == 0 && strcmp(metric->set, run->first_set) == 0)))
             return metric;
     }
     return NULL;

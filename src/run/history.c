@@ -1,5 +1,7 @@
 #include "run/history.h"
 
+#include "base/json_line.h"
+#include "base/log.h"
 #include "run/metric_lines.h"
 
 #include <inttypes.h>
@@ -79,6 +81,7 @@ bool history_read(History *history, const char *dir, GError **error)
     while (metric_reader_next(&reader))
         take_history_record(history, &reader.record);
     history->skipped = reader.skipped;
+    history->replaced = reader.replaced;
     const bool read = metric_reader_close(&reader, error);
     set_valid_tokens(history);
     if (!read || history->train->len > 0 || history->valid->len > 0)
@@ -93,6 +96,14 @@ void history_clear(History *history)
 {
     g_clear_pointer(&history->train, g_array_unref);
     g_clear_pointer(&history->valid, g_array_unref);
+}
+
+void history_tell_replaced(const char *run, int64_t step)
+{
+    if (step >= 0)
+        log_warning("%s: the data of its held-out set changed, or train.eval_samples: the losses up to step %" PRId64
+                    " are of other samples and left out",
+                    run, step);
 }
 
 /* ---- one evaluation ---- */
@@ -131,7 +142,7 @@ static void take_result_record(RunResult *result, const MetricRecord *record)
 bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error)
 {
     MetricReader reader;
-    *result = (RunResult){ .step = -1, .metrics = metric_list_new() };
+    *result = (RunResult){ .step = -1, .metrics = metric_list_new(), .led_step = -1, .led_loss = NAN, .replaced = -1 };
     if (!metric_reader_open(&reader, dir, error))
         return false;
     while (metric_reader_next(&reader)) {
@@ -139,13 +150,32 @@ bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **
         const bool of_step = record->step >= 0 && (step < 0 || record->step == step);
         if (of_step && (record->kind == METRIC_SCORE || record->first_set))
             take_result_record(result, record);
+        if (of_step && record->kind == METRIC_VALID && record->leads) {
+            result->led_step = record->step;
+            result->led_loss = metric_number(record->json, "loss");
+            g_free(result->led_set);
+            result->led_set = g_strdup(json_text(record->json, "name"));
+        }
     }
+    result->replaced = reader.replaced;
+    result->set = g_strdup(reader.first_set);
     return metric_reader_close(&reader, error);
 }
 
 void run_result_clear(RunResult *result)
 {
     g_clear_pointer(&result->metrics, g_array_unref);
+    g_clear_pointer(&result->set, g_free);
+    g_clear_pointer(&result->led_set, g_free);
+}
+
+char *run_result_other_set(const RunResult *result)
+{
+    if (result->led_step < 0 || !isnan(metric_value(result->metrics, "loss")))
+        return NULL;
+    return g_strcmp0(result->led_set, result->set) == 0
+               ? g_strdup_printf("other samples of the held-out set %s than now", result->led_set)
+               : g_strdup_printf("another held-out set than now, %s", result->led_set);
 }
 
 static void describe_metric(GString *text, const Metric *metric)

@@ -105,7 +105,7 @@ static MetricKind value_kind(const json_t *json)
 
 static bool open_reader(MetricReader *reader, const char *dir, bool of_end, GError **error)
 {
-    *reader = (MetricReader){ .path = g_build_filename(dir, "metrics.jsonl", NULL), .of_end = of_end };
+    *reader = (MetricReader){ .path = g_build_filename(dir, "metrics.jsonl", NULL), .replaced = -1, .of_end = of_end };
     if (metric_lines_open(&reader->file, reader->path, error) && reader->file) {
         reader->line = g_malloc(LINE_LIMIT);
         return true;
@@ -149,7 +149,95 @@ bool metric_reader_open_end(MetricReader *reader, const char *dir)
         rewind(reader->file);
     else
         next_metric_line(reader, &n);
+    reader->begin = ftell(reader->file);
     return true;
+}
+
+/* ---- held-out sets ---- */
+
+/* The list of held-out sets in an event of a start, "held_out":[{"name":…,"data":…}]; NULL means that it has none. */
+static json_t *sets_of_start(const json_t *json)
+{
+    json_t *sets = json_object_get(json_object_get(json, "start"), "held_out");
+    return json_array_size(sets) > 0 ? sets : NULL;
+}
+
+/* The hash of a set's data; NULL means unknown. */
+static const char *data_of_set(const json_t *sets, const char *name)
+{
+    size_t i;
+    json_t *set;
+    json_array_foreach((json_t *)(uintptr_t)sets, i, set)
+    {
+        if (strcmp(json_text(set, "name"), name) == 0)
+            return json_string_value(json_object_get(set, "data"));
+    }
+    return NULL;
+}
+
+/* The name of the set with this data; NULL means none. */
+static const char *set_of_data(const json_t *sets, const char *data)
+{
+    size_t i;
+    json_t *set;
+    json_array_foreach((json_t *)(uintptr_t)sets, i, set)
+    {
+        if (strcmp(json_text(set, "data"), data) == 0)
+            return json_text(set, "name");
+    }
+    return NULL;
+}
+
+/* Whether a line may have a held-out loss, or a start's list of sets: most lines have neither, and are not parsed. */
+static bool tells_sets(const char *line, size_t bytes)
+{
+    return g_strstr_len(line, (gssize)bytes, "\"valid\"") || g_strstr_len(line, (gssize)bytes, "\"held_out\"");
+}
+
+/* Finds the first set of the run's data.valid: that of the last start or, in a run of an earlier version, whose starts
+ * do not name sets, that of the last evaluation, whose records are in the order of data.valid. */
+static void find_first_set(MetricReader *reader)
+{
+    const long here = ftell(reader->file);
+    bool follows = false; /* the line before has a held-out loss */
+    if (fseek(reader->file, reader->begin, SEEK_SET) != 0)
+        return;
+    for (size_t n; next_metric_line(reader, &n);) {
+        json_t *json = n <= LINE_LIMIT && tells_sets(reader->line, n) ? metric_record(reader->line, n) : NULL;
+        const bool valid = json && value_kind(json) == METRIC_VALID;
+        json_t *sets = json ? sets_of_start(json) : NULL;
+        if (sets) {
+            json_decref(reader->sets);
+            reader->sets = json_incref(sets);
+        } else if (valid && !follows) {
+            g_free(reader->first_set);
+            reader->first_set = g_strdup(json_text(json, "name"));
+        }
+        follows = valid;
+        json_decref(json);
+    }
+    if (reader->sets) {
+        g_free(reader->first_set);
+        reader->first_set = g_strdup(json_text(json_array_get(reader->sets, 0), "name"));
+    }
+    fseek(reader->file, here, SEEK_SET);
+}
+
+/* Sets what is known of the set of a record. One with the data of a set of the last start has that set's name, which it
+ * may have had or not when it was evaluated. */
+static void note_set(MetricReader *reader)
+{
+    MetricRecord *record = &reader->record;
+    if (reader->first_set == NULL)
+        find_first_set(reader);
+    const char *was = data_of_set(reader->sets_here, record->set), *is = data_of_set(reader->sets, record->set),
+               *now = was && g_strcmp0(was, is) != 0 ? set_of_data(reader->sets, was) : NULL;
+    record->leads = !reader->follows;
+    record->replaced = was && is && strcmp(was, is) != 0 && now == NULL;
+    record->set = now ? now : record->set;
+    record->first_set = !record->replaced && g_strcmp0(record->set, reader->first_set) == 0;
+    if (record->replaced && g_strcmp0(record->set, reader->first_set) == 0)
+        reader->replaced = record->step;
 }
 
 bool metric_reader_next(MetricReader *reader)
@@ -164,12 +252,16 @@ bool metric_reader_next(MetricReader *reader)
             reader->skipped++;
             continue;
         }
-        *record = (MetricRecord){ value_kind(json), metric_step(json), json_text(json, "name"), false, json };
-        if (record->kind == METRIC_VALID) {
-            if (reader->first_set == NULL)
-                reader->first_set = g_strdup(record->set);
-            record->first_set = strcmp(record->set, reader->first_set) == 0;
+        *record = (MetricRecord){
+            .kind = value_kind(json), .step = metric_step(json), .set = json_text(json, "name"), .json = json
+        };
+        if (sets_of_start(json)) {
+            json_decref(reader->sets_here);
+            reader->sets_here = json_incref(sets_of_start(json));
         }
+        if (record->kind == METRIC_VALID)
+            note_set(reader);
+        reader->follows = record->kind == METRIC_VALID;
         return true;
     }
     return false;
@@ -180,6 +272,8 @@ bool metric_reader_close(MetricReader *reader, GError **error)
     const bool read = !ferror(reader->file) || fail_machine(error, "reading %s failed", reader->path);
     fclose(reader->file);
     json_decref(reader->record.json);
+    json_decref(reader->sets);
+    json_decref(reader->sets_here);
     g_free(reader->first_set);
     g_free(reader->line);
     g_free(reader->path);

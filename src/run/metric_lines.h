@@ -30,16 +30,22 @@ typedef struct MetricRecord {
     MetricKind kind;
     int64_t step;    /* -1 means none */
     const char *set; /* name of the held-out set; "" means the only one */
-    bool first_set;  /* METRIC_VALID: of the first held-out set in the file */
-    json_t *json;    /* all of the record */
+    /* METRIC_VALID: of the first set of the run's data.valid as the last start has it; the first record of an
+     * evaluation; of a set whose name is now that of other data. `set` is the name that the set's data have now. */
+    bool first_set, leads, replaced;
+    json_t *json; /* all of the record */
 } MetricRecord;
 
 typedef struct MetricReader {
     MetricRecord record; /* the one that metric_reader_next has read, until the next call */
     int64_t skipped;     /* lines so far that are longer than 64 KiB or no JSON objects; not an incomplete last line */
-    char *path, *line, *first_set; /* private */
+    int64_t replaced;  /* the last step so far with a record of other data under the first set's name; -1 means none */
+    char *first_set;   /* name of the first set of data.valid; NULL means that nothing was evaluated */
+    char *path, *line; /* private, as all below */
     FILE *file;
-    bool of_end;
+    long begin;               /* of the first line */
+    json_t *sets, *sets_here; /* the held-out sets of the last start, and of the last one so far; NULL means unknown */
+    bool of_end, follows;     /* follows: the record before has a held-out loss */
 } MetricReader;
 
 /* Opens DIR/metrics.jsonl; a folder without one is an error. Close the reader only if this returned true. */

@@ -6,7 +6,7 @@
 #include "model/hf/hf.h"
 #include "model/lora/lora.h"
 #include "model/params/params.h"
-#include "run/checkpoint/checkpoint.h"
+#include "run/best.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
@@ -86,6 +86,7 @@ static char *find_folder(const char *path, GError **error)
         return g_strdup(path);
     if (run_means_best(path))
         return run_linked_path(path, "best");
+    run_warn_of_lost_best(path);
     if (!io_exists(path, "checkpoints"))
         fail_no_checkpoint(path, error);
     return NULL;

@@ -382,15 +382,21 @@ char *run_linked_path(const char *dir, const char *name)
     return run_checkpoint_path(dir, step);
 }
 
-bool run_means_best(const char *dir)
+bool run_wants_best(const char *dir)
 {
     g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
     g_autoptr(GPtrArray) settings = option_settings_new();
-    if (run_linked(dir, "best") < 0 || !option_settings_read_yaml(settings, path, NULL))
+    if (!option_settings_read_yaml(settings, path, NULL))
         return false;
     const char *best = option_settings_find(settings, "train.best"),
                *patience = option_settings_find(settings, "train.patience");
     return (best && strcmp(best, "loss") != 0) || (patience && strcmp(patience, "0") != 0);
+}
+
+bool run_means_best(const char *dir)
+{
+    g_autofree char *folder = run_linked(dir, "best") < 0 ? NULL : run_linked_path(dir, "best");
+    return folder && io_exists(folder, "state.json") && run_wants_best(dir);
 }
 
 bool run_remove_unfinished(const char *dir, GError **error)

@@ -65,8 +65,10 @@ int64_t run_linked(const char *dir, const char *name);
 char *run_linked_path(const char *dir, const char *name);
 /* Removes unfinished checkpoint folders, which interrupted saves left behind. */
 bool run_remove_unfinished(const char *dir, GError **error);
-/* Whether the path of a run means its best checkpoint rather than its last one: true if the run used train.best or
- * train.patience and has a best checkpoint. RUN@latest always means the last. */
+/* Whether the run used train.best or train.patience. */
+bool run_wants_best(const char *dir);
+/* Whether the path of a run means its best checkpoint rather than its last one: true if run_wants_best and that
+ * checkpoint exists. RUN@latest always means the last. */
 bool run_means_best(const char *dir);
 /* Which checkpoints run_retain keeps. */
 typedef struct RunKeep {

@@ -2,6 +2,7 @@
 
 #include "base/lock.h"
 #include "base/text.h"
+#include "run/best.h"
 #include "run/heartbeat.h"
 #include "run/metric_lines.h"
 #include "run/run_dir.h"
@@ -65,7 +66,7 @@ static void take_status_record(RunStatus *status, const MetricRecord *record, do
     const char *what;
     if (record->kind == METRIC_TRAIN && record->step >= 0)
         take_train(status, record->json, record->step, now, logged);
-    else if (record->kind == METRIC_VALID)
+    else if (record->kind == METRIC_VALID && record->first_set)
         status->valid_loss = metric_number(record->json, "loss");
     else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
         g_free(status->event);
@@ -268,6 +269,7 @@ void run_status_read(RunStatus *status, const char *dir, double silent_s, double
     status->log = status->state == RUN_FAILED && !isfinite(logged.failed_s) ? last_log_line(dir) : NULL;
     status->saved = run_linked(dir, "latest");
     status->lost = run_lost_save(dir);
+    status->lost_best = run_lost_best(dir);
     g_autofree char *folder = run_checkpoint_path(dir, status->saved);
     if (status->saved >= 0 && g_stat(folder, &file) == 0)
         status->saved_s = now - (double)file.st_mtime;
@@ -317,6 +319,9 @@ char *run_status_describe(const RunStatus *status, const char *dir)
         append_ago(text, status->saved_s);
         g_string_append_c(text, '\n');
     }
+    if (status->lost_best >= 0)
+        g_string_append_printf(text, "  best step %" PRId64 ", but that checkpoint is missing: %s means the newest\n",
+                               status->lost_best, name);
     if (status->event)
         g_string_append_printf(text, "  last event: %s\n", status->event);
     if (status->log)

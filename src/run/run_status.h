@@ -31,6 +31,7 @@ typedef struct RunStatus {
     double loss, lr, tokens_per_s, mfu; /* values of the last log line; NAN means unknown */
     double valid_loss;                  /* the last held-out loss; NAN means none */
     int64_t saved;                      /* step of the newest checkpoint; -1 means none */
+    int64_t lost_best;                  /* step of the best checkpoint if it is missing; -1 means none */
     int64_t lost;                       /* step of a checkpoint that was saved last and is missing; -1 means none */
     double logged_s, saved_s;           /* seconds since the last log line, and since that save; NAN means unknown */
     double losses[RUN_RECENT];          /* losses of the last log lines, oldest first */

@@ -321,6 +321,20 @@ static bool check_disk_room(const Trainer *t, GError **error)
     return run_remove_unfinished(dir, error) && disk_check(dir, most, bytes, error);
 }
 
+/* The held-out sets in the order of data.valid, with the hash of the samples that evaluations use, by which readers of
+ * metrics.jsonl know a set whatever its name was. */
+static json_t *list_sets(const Trainer *t)
+{
+    json_t *sets = json_array();
+    for (guint i = 0; i < t->valid->len; i++) {
+        const HeldoutSet *set = t->valid->pdata[i];
+        g_autofree char *data =
+            g_strdup_printf("%016" PRIx64, (uint64_t)heldout_set_hash(set, t->config.train.eval_samples));
+        json_array_append_new(sets, json_pack("{s:s, s:s}", "name", heldout_set_name(set), "data", data));
+    }
+    return sets;
+}
+
 /* Events: what is planned and where the run is trained, for `loam report`, and which options have changed. */
 static void note_start(Trainer *t)
 {
@@ -333,11 +347,11 @@ static void note_start(Trainer *t)
                     *what = step == 0 ? g_strdup_printf("starts on %s", g_get_host_name())
                                       : g_strdup_printf("goes on from step %" PRId64 " on %s", step, g_get_host_name());
     json_auto_t *start = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f}", "version", LOAM_VERSION, "host", g_get_host_name(),
+        "{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f, s:o}", "version", LOAM_VERSION, "host", g_get_host_name(),
         "processor", processor, "device", device, "ranks", comm_size(t->mesh.world), "parameters",
         (json_int_t)model_config_params(&t->config.model), "steps", (json_int_t)t->length.steps, "sample_flops",
         trainer_sample_flops(t), "memory", (double)memory->device * MAX(memory->ranks, 1) + (double)memory->host,
-        "machine_memory", machine_memory());
+        "machine_memory", machine_memory(), "held_out", list_sets(t));
     services_tell(t, &(LogRecord){ METRIC_EVENT, step, .event = { .what = what, .start = start } });
     for (guint i = 0; i < t->changes->len; i++)
         services_event(t, t->changes->pdata[i]);
@@ -373,6 +387,8 @@ static void advise(Trainer *t)
 {
     note_rate(t);
     const Config *config = &t->config;
+    if (!trainer_had_ended(t))
+        config_advise_skips(config, t->former_skips, t->state.samples);
     int64_t epoch = loader_epoch_packed(t->train), length = config_length_steps(config, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
@@ -387,8 +403,6 @@ static void advise(Trainer *t)
 }
 
 static bool save_run(Trainer *t, GError **error)
-    if (!trainer_had_ended(t))
-        config_advise_skips(config, t->former_skips, t->state.samples);
 {
     return comm_rank(t->mesh.world) > 0 ||
            ((trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_disk_room(t, error));
@@ -523,10 +537,10 @@ void trainer_close(Trainer *t, const GError *problem)
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
+    g_clear_pointer(&t->former_skips, g_free);
     g_free(t->class_weights);
     g_free(t->task.train);
     g_free(t->task.valid);
     log_to_file(NULL, NULL);
     lock_release(t->hold->lock);
 }
-    g_clear_pointer(&t->former_skips, g_free);

@@ -1,5 +1,6 @@
 /* resume.c: puts a run into the state of its newest undamaged checkpoint. */
 #include "base/file.h"
+#include "run/best.h"
 #include "run/model_path.h"
 #include "train/trainer.h"
 
@@ -189,6 +190,27 @@ static bool keep_curves(const char *dir, GError **error)
     return true;
 }
 
+/* Whether the best checkpoint is missing: it was pruned before a rollback, or deleted. */
+static bool has_lost_best(const Trainer *t)
+{
+    g_autofree char *best = run_checkpoint_path(t->config.run.dir, t->state.best_step);
+    return t->state.best_step >= 0 && !g_file_test(best, G_FILE_TEST_IS_DIR);
+}
+
+/* Makes the best of the checkpoints that exist the best one, from which train.patience counts then, except in a run
+ * that it has ended. */
+static void find_other_best(Trainer *t)
+{
+    TrainState *state = &t->state;
+    const char *by = t->config.train.best;
+    const RunBest best = run_find_best(t->config.run.dir, state, strcmp(by, "loss") == 0 ? NULL : by);
+    t->start.lost_best = state->best_step;
+    state->best_step = best.step;
+    state->best_value = best.value;
+    if (!trainer_out_of_patience(t))
+        state->stale = best.stale;
+}
+
 /* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */
 static bool open_newest(Trainer *t, int64_t *step, GError **error)
 {
@@ -201,10 +223,28 @@ static bool open_newest(Trainer *t, int64_t *step, GError **error)
     if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error))
         return false;
     run_link(dir, "latest", *step);
-    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
-    if (g_file_test(best, G_FILE_TEST_IS_DIR))
+    t->start.best_lost = has_lost_best(t);
+    if (t->start.best_lost)
+        find_other_best(t);
+    else if (t->state.best_step >= 0)
         run_link(dir, "best", t->state.best_step);
     return true;
+}
+
+/* Gives the other ranks what find_other_best has found on rank 0. */
+static void share_best(Trainer *t)
+{
+    TrainState *state = &t->state;
+    int64_t value;
+    memcpy(&value, &state->best_value, sizeof value);
+    t->start.best_lost = ranks_agree(t, t->start.best_lost);
+    if (!t->start.best_lost)
+        return;
+    t->start.lost_best = ranks_agree(t, t->start.lost_best);
+    state->best_step = ranks_agree(t, state->best_step);
+    state->stale = ranks_agree(t, state->stale);
+    value = ranks_agree(t, value);
+    memcpy(&state->best_value, &value, sizeof value);
 }
 
 bool trainer_resume(Trainer *t, GError **error)
@@ -218,6 +258,7 @@ bool trainer_resume(Trainer *t, GError **error)
         return false;
     if (step < 0)
         return init_model(t, error);
+    share_best(t);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
     if (t->state.update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
         t->state.update_samples = t->state.samples;

@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "run/best.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
 
@@ -114,13 +115,20 @@ static bool keep_all(const char *dir, int64_t step, GError **error)
 
 /* ---- rolling back ---- */
 
-/* Points the link "best" at the best checkpoint as of `state`; removes the link if that checkpoint no longer exists. */
+/* Points the link "best" at the best checkpoint as of `state` or, if that no longer exists, at the best one of those
+ * that do; removes the link if none has a value. */
 static bool link_best(const char *dir, const TrainState *state, GError **error)
 {
-    g_autofree char *folder = run_checkpoint_path(dir, state->best_step);
-    if (state->best_step < 0 || !g_file_test(folder, G_FILE_TEST_IS_DIR))
+    RunBest best = { .step = state->best_step };
+    g_autofree char *folder = run_checkpoint_path(dir, state->best_step), *metric = run_best_metric(dir);
+    if (state->best_step >= 0 && !g_file_test(folder, G_FILE_TEST_IS_DIR)) {
+        best = run_find_best(dir, state, metric);
+        g_autofree char *what = run_describe_best(&best, state->best_step);
+        log_warning("%s", what);
+    }
+    if (best.step < 0)
         return run_unlink(dir, "best", error);
-    run_link(dir, "best", state->best_step);
+    run_link(dir, "best", best.step);
     return true;
 }
 

@@ -66,7 +66,9 @@ typedef struct RunLength {
 typedef struct ProcessStart {
     int64_t steps, samples, tokens;
     double trained_s;
-    bool resumed;      /* from a checkpoint */
+    bool resumed;   /* from a checkpoint */
+    bool best_lost; /* the best checkpoint is missing, that of step lost_best: state.best_step is another one */
+    int64_t lost_best;
     double command_s;  /* clock_seconds() at the start of the command */
     const char *trace; /* file for the trace of one step; NULL means none */
 } ProcessStart;
@@ -127,9 +129,9 @@ struct Trainer {
     SharedData *shared; /* NULL means that no other rank is a thread of this process */
     ProcessStart start;
     RunHold *hold;
+    char *former_skips; /* train.skip_samples in the run directory's config.yaml; NULL means none */
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     TaskData task;
-    char *former_skips; /* train.skip_samples in the run directory's config.yaml; NULL means none */
     Tokenizer *tok;
     Device *dev;
     Model *model;

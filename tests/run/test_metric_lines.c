@@ -105,7 +105,7 @@ static void long_lines_and_files_take_bounded_memory(void)
     folder_remove(folder);
 }
 
-/* The first held-out set is the first one in the file, whether or not its loss is a number there. */
+/* The first held-out set is the first one of an evaluation, whether or not its loss is a number there. */
 static void the_first_set_stays_the_first(void)
 {
     static const char held[] = LINE(1) "{\"kind\":\"valid\",\"step\":1,\"name\":\"a\",\"loss\":null}\n"
@@ -127,6 +127,58 @@ static void the_first_set_stays_the_first(void)
     folder_remove(folder);
 }
 
+#define START(step, sets)                                                                                              \
+    "{\"kind\":\"event\",\"step\":" #step ",\"what\":\"goes on\",\"start\":{\"held_out\":[" sets "]}}\n"
+#define SET(name, data)         "{\"name\":\"" name "\",\"data\":\"" data "\"}"
+#define VALID(step, name, loss) "{\"kind\":\"valid\",\"step\":" #step ",\"name\":\"" name "\",\"loss\":" #loss "}\n"
+
+/* What the reader says of each held-out record: its set and loss, with * if it is of the first set and ! if its data
+ * were replaced. */
+static char *sets_of(const char *text, bool of_end)
+{
+    char *folder = folder_of(text, strlen(text));
+    MetricReader reader;
+    GString *sets = g_string_new(NULL);
+    g_assert_true(of_end ? metric_reader_open_end(&reader, folder) : metric_reader_open(&reader, folder, NULL));
+    while (metric_reader_next(&reader))
+        if (reader.record.kind == METRIC_VALID)
+            g_string_append_printf(sets, "%s%s%s%.0f ", reader.record.first_set ? "*" : "",
+                                   reader.record.replaced ? "!" : "", reader.record.set,
+                                   metric_number(reader.record.json, "loss"));
+    g_assert_true(metric_reader_close(&reader, NULL));
+    folder_remove(folder);
+    return g_string_free(sets, FALSE);
+}
+
+/* A set is known by its data, which the starts name, whatever it was called; in files without them by its name, and the
+ * first one is that of the last evaluation. */
+static void the_first_set_is_that_of_the_last_start(void)
+{
+    static const struct {
+        const char *text, *sets;
+    } files[] = {
+        { VALID(1, "a", 1) VALID(1, "b", 2) LINE(2) VALID(2, "b", 3) VALID(2, "a", 4), "a1 *b2 *b3 a4 " },
+        { VALID(1, "a", 1) LINE(2) VALID(2, "b", 3) LINE(3), "a1 *b3 " },
+        { START(0, SET("a", "1") "," SET("b", "2")) VALID(1, "a", 1) VALID(1, "b", 2)
+              START(1, SET("b", "2") "," SET("a", "1")) VALID(2, "b", 3) VALID(2, "a", 4),
+          "a1 *b2 *b3 a4 " },
+        { START(0, SET("valid", "1")) VALID(1, "valid", 1) START(1, SET("a", "1") "," SET("b", "2")) VALID(2, "a", 2)
+              VALID(2, "b", 3),
+          "*a1 *a2 b3 " },
+        { START(0, SET("valid", "1")) VALID(1, "valid", 1) START(1, SET("valid", "2")) VALID(2, "valid", 2),
+          "!valid1 *valid2 " },
+        { START(0, SET("a", "1") "," SET("b", "2")) VALID(1, "a", 1) VALID(1, "b", 2)
+              START(1, SET("b", "1") "," SET("a", "2")),
+          "*b1 a2 " }, /* the names changed places */
+        { START(0, SET("a", "1") "," SET("b", "1")) VALID(1, "a", 1) VALID(1, "b", 1), "*a1 b1 " }, /* one set, twice */
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+        for (int of_end = 0; of_end < 2; of_end++) {
+            g_autofree char *sets = sets_of(files[i].text, of_end);
+            g_assert_cmpstr(sets, ==, files[i].sets);
+        }
+}
+
 static void a_folder_without_the_file_is_no_run(void)
 {
     MetricReader reader;
@@ -145,6 +197,7 @@ int main(int argc, char **argv)
     g_test_add_func("/metric_lines/damaged_lines_are_left_out", damaged_lines_are_left_out);
     g_test_add_func("/metric_lines/long_lines_and_files_take_bounded_memory", long_lines_and_files_take_bounded_memory);
     g_test_add_func("/metric_lines/the_first_set_stays_the_first", the_first_set_stays_the_first);
+    g_test_add_func("/metric_lines/the_first_set_is_that_of_the_last_start", the_first_set_is_that_of_the_last_start);
     g_test_add_func("/metric_lines/a_folder_without_the_file_is_no_run", a_folder_without_the_file_is_no_run);
     return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* runs.c: finds runs for `loam collect` and reads their options and metrics. */
 #include "base/log.h"
 #include "cli/collect/collect.h"
+#include "run/best.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
@@ -128,7 +129,9 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
 {
     g_autoptr(GError) problem = NULL;
     CollectedRun *run = g_new0(CollectedRun, 1);
-    int64_t best = options->last ? -1 : run_linked(dir, "best");
+    const int64_t lost = options->last ? -1 : run_lost_best(dir),
+                  best = options->last || lost >= 0 ? -1 : run_linked(dir, "best");
+    g_autofree char *other = NULL;
     run->dir = g_strdup(dir);
     run->settings = option_settings_new();
     if (!run_settings_read(run->settings, tokenizers, dir, &problem) ||
@@ -136,7 +139,10 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
         log_warning("%s is left out: %s", dir, problem->message);
         run_free(run);
     } else if (run->result.step < 0) {
-        if (best < 0)
+        if ((other = run_result_other_set(&run->result)))
+            log_warning("%s is left out: the evaluation of step %" PRId64 " is of %s", dir, run->result.led_step,
+                        other);
+        else if (best < 0)
             log_warning("%s has no evaluation yet and is left out", dir);
         else
             log_warning("%s is left out: its metrics.jsonl lacks the evaluation of its best checkpoint, step %" PRId64,
@@ -146,6 +152,11 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
         complete_settings(run->settings);
         run->task = task_of(run);
         read_contents(run);
+        history_tell_replaced(dir, run->result.replaced);
+        if (lost >= 0)
+            log_warning("%s: its best checkpoint, step %" PRId64 ", is missing: its values are those of the last "
+                        "evaluation, of step %" PRId64,
+                        dir, lost, run->result.step);
         run->untrained = best == 0 && run->result.step == 0;
         g_ptr_array_add(runs, run);
     }

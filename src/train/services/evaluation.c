@@ -1,6 +1,7 @@
 /* evaluation.c: evaluates held-out data and tasks, and keeps track of the best checkpoint. */
 #include "base/fault.h"
 #include "base/text.h"
+#include "run/best.h"
 #include "run/history.h"
 #include "train/services/service.h"
 
@@ -26,9 +27,7 @@ static void plan_best(Evaluation *own, const Trainer *t)
     const char *best = scores_best_name(t);
     if (t->valid->len == 0 || (best && scores_count(t) == 0))
         return;
-    Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
-    int64_t all = loader_epoch_packed(first), n = t->config.train.eval_samples;
-    own->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
+    own->best_data = heldout_set_hash(t->valid->pdata[0], t->config.train.eval_samples);
     if (best)
         own->best_data ^= (int64_t)(scores_hash(t) + g_str_hash(best));
     if (state->best_step >= 0 && state->best_data != own->best_data)
@@ -205,12 +204,30 @@ static bool evaluate_heldout(Evaluation *own, const Trainer *t, bool *best, GErr
     return true;
 }
 
+/* Says which checkpoint is the best one in place of one that is missing, and links it. */
+static void settle_best(const Trainer *t)
+{
+    const char *dir = t->config.run.dir;
+    const RunBest best = { .step = t->state.best_step };
+    g_autofree char *what = run_describe_best(&best, t->start.lost_best);
+    log_warning("%s", what);
+    services_event(t, what);
+    if (comm_rank(t->mesh.world) > 0)
+        return;
+    if (best.step >= 0)
+        run_link(dir, "best", best.step);
+    else
+        run_unlink(dir, "best", NULL);
+}
+
 /* Evaluates at step 0, or makes the evaluation that a request to stop had prevented, after which the checkpoint of that
  * step is saved again with the result. A trained model that the run starts from (train.init) is saved as the best so
  * far. */
 static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
 {
     bool best = false;
+    if (t->start.best_lost && !trainer_had_ended(t))
+        settle_best(t);
     if (!trainer_evaluation_due(t, trainer_finished(t)))
         return VERDICT_GO_ON;
     if (!evaluate_heldout(own, t, &best, error))
@@ -254,16 +271,29 @@ static char *chosen_by(const Trainer *t)
     return strcmp(best, "loss") == 0 ? NULL : g_strdup(best);
 }
 
+/* The metrics of an evaluation, of which the loss may be of another held-out set than the first one of data.valid. */
+static char *describe_result(const RunResult *result, const char *best)
+{
+    g_autofree char *metrics = run_result_describe(result, best), *other = run_result_other_set(result);
+    return other ? g_strdup_printf("%s%sheld-out loss %.4f, of %s", metrics, *metrics ? ", " : "", result->led_loss,
+                                   other)
+                 : g_steal_pointer(&metrics);
+}
+
 static void report_best(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    g_autofree char *best = chosen_by(t);
-    g_autofree char *link = run_linked_path(t->config.run.dir, "best");
+    const char *dir = t->config.run.dir;
+    g_autofree char *best = chosen_by(t), *link = run_linked_path(dir, "best");
     RunResult result;
-    if (state->best_step < 0)
+    const int64_t lost = run_lost_best(dir);
+    if (lost >= 0)
+        log_warning("the best checkpoint, step %" PRId64 ", is missing: %s means the newest one, step %" PRId64, lost,
+                    dir, state->steps);
+    if (lost >= 0 || state->best_step < 0)
         return;
-    bool read = run_result_read(&result, t->config.run.dir, state->best_step, NULL);
-    g_autofree char *metrics = read ? run_result_describe(&result, best) : g_strdup("");
+    bool read = run_result_read(&result, dir, state->best_step, NULL);
+    g_autofree char *metrics = read ? describe_result(&result, best) : g_strdup("");
     log_info("best by %s: step %" PRId64 "%s%s%s  %s", best ? best : "loss", state->best_step,
              state->best_step == 0 ? ", the model that the run started from" : "", *metrics ? ": " : "", metrics, link);
     if (state->best_step != state->steps && run_means_best(t->config.run.dir))
