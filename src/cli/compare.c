@@ -8,6 +8,7 @@
 #include "cli/collect/collect.h"
 #include "report/plot.h"
 #include "report/series.h"
+#include "run/changes.h"
 #include "run/history.h"
 #include "run/run_dir.h"
 
@@ -65,7 +66,12 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
     if (run->history.skipped > 0)
         log_warning("%s/metrics.jsonl: damaged lines are left out: %" PRId64, path, run->history.skipped);
     history_tell_replaced(run->name, run->history.replaced);
-    return run_settings_read(run->settings, tokenizers, path, error);
+    if (!run_settings_read(run->settings, tokenizers, path, error))
+        return false;
+    g_autofree char *changes = run_changes_read(path, run->settings);
+    if (changes)
+        log_warning("%s: options changed on the way: %s", run->name, changes);
+    return true;
 }
 
 /* Reads the runs; *n: their number. One that cannot be read is named in a warning and left out, unless all are such. A

@@ -45,9 +45,9 @@ typedef struct GridColumn {
 } GridColumn;
 
 typedef struct GridRow {
-    const char *name;          /* borrowed from the runs */
-    int n;                     /* number of runs that have the same task, for the task with the most of them */
-    int n_failed, n_untrained; /* number of such runs (CollectedRun) */
+    const char *name; /* borrowed from the runs */
+    int n;            /* number of runs that have the same task, for the task with the most of them */
+    int n_failed, n_untrained, n_changed; /* number of such runs (CollectedRun) */
 } GridRow;
 
 typedef struct GridCell {
@@ -178,6 +178,7 @@ static void count_runs(GridRow *row, const GPtrArray *runs)
         row->n = MAX(row->n, n);
         row->n_failed += run->failed;
         row->n_untrained += run->untrained;
+        row->n_changed += run->changes != NULL;
     }
 }
 
@@ -265,14 +266,17 @@ static char *row_mark(const GridRow *row)
     GString *text = g_string_new(NULL);
     append_count(text, row->n_failed, row->n, "failed");
     append_count(text, row->n_untrained, row->n, "step 0: no better than the start");
+    append_count(text, row->n_changed, row->n, "options changed on the way");
     return g_string_free(text, false);
 }
 
 static bool has_marks(const Grid *grid)
 {
     bool any = false;
-    for (guint r = 0; r < grid->rows->len; r++)
-        any |= g_array_index(grid->rows, GridRow, r).n_failed + g_array_index(grid->rows, GridRow, r).n_untrained > 0;
+    for (guint r = 0; r < grid->rows->len; r++) {
+        const GridRow *row = &g_array_index(grid->rows, GridRow, r);
+        any |= row->n_failed + row->n_untrained + row->n_changed > 0;
+    }
     return any;
 }
 
@@ -303,7 +307,8 @@ static void print_grid_table(const Grid *grid, const CollectOptions *options)
 }
 
 /* Prints tab-separated values: two columns per metric, for mean and deviation; a missing value is empty. The last
- * columns are the numbers of runs that failed, and of those whose best checkpoint is the model that they began with. */
+ * columns are the numbers of runs that failed, of those whose best checkpoint is the model that they began with, and of
+ * those whose options were changed on the way. */
 static void print_tsv(const Grid *grid, const CollectOptions *options)
 {
     fputs("row\truns", stdout);
@@ -311,7 +316,7 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
         g_autofree char *title = column_title(&g_array_index(grid->columns, GridColumn, c));
         printf("\t%s\t%s std", title, title);
     }
-    fputs("\tfailed\tuntrained", stdout);
+    fputs("\tfailed\tuntrained\tchanged", stdout);
     for (guint r = 0; r < grid->rows->len; r++) {
         const GridRow *row = &g_array_index(grid->rows, GridRow, r);
         g_autofree char *name = text_printable(row->name);
@@ -322,7 +327,7 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
             g_autofree char *mean = text_fixed(cell->mean, n_digits), *std = text_fixed(cell->std, n_digits);
             printf("\t%s\t%s", cell->n > 0 ? mean : "", cell->n > 1 ? std : "");
         }
-        printf("\t%d\t%d", row->n_failed, row->n_untrained);
+        printf("\t%d\t%d\t%d", row->n_failed, row->n_untrained, row->n_changed);
     }
     putchar('\n');
 }
@@ -381,8 +386,9 @@ static bool print_grid_json(const Grid *grid, GError **error)
                                                   column->metric, "n", cell->n, "mean", json_finite(cell->mean), "std",
                                                   json_finite(cell->std), "values", values));
         }
-        good = print_json_line(json_pack("{s:s, s:i, s:i, s:i, s:o}", "row", row->name, "runs", row->n, "failed",
-                                         row->n_failed, "untrained", row->n_untrained, "scores", list),
+        good = print_json_line(json_pack("{s:s, s:i, s:i, s:i, s:i, s:o}", "row", row->name, "runs", row->n, "failed",
+                                         row->n_failed, "untrained", row->n_untrained, "changed", row->n_changed,
+                                         "scores", list),
                                error);
     }
     return good;

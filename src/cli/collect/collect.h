@@ -24,6 +24,7 @@ typedef struct CollectedRun {
     char *task;          /* name of the task, or of its file; "" means none */
     GPtrArray *settings; /* OptionSetting *: the options in its config.yaml */
     RunResult result;
+    char *changes;       /* its options that were changed on the way (run_changes_read); NULL means none */
     bool failed;         /* its process ended with an error, such as a loss that is not finite */
     bool untrained;      /* its best checkpoint is step 0: the model that it started from */
     uint64_t trained_on, /* hash of the training set; 0 means unknown */

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "cli/collect/collect.h"
 #include "run/best.h"
+#include "run/changes.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/config/config.h"
 #include "run/run_dir.h"
@@ -19,6 +20,7 @@ static void run_free(void *memory)
     g_free(run->task);
     g_free(run->named);
     g_free(run->row);
+    g_free(run->changes);
     g_clear_pointer(&run->settings, g_ptr_array_unref);
     run_result_clear(&run->result);
     g_free(run);
@@ -152,6 +154,7 @@ static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
         complete_settings(run->settings);
         run->task = task_of(run);
         read_contents(run);
+        run->changes = run_changes_read(dir, run->settings);
         history_tell_replaced(dir, run->result.replaced);
         if (lost >= 0)
             log_warning("%s: its best checkpoint, step %" PRId64 ", is missing: its values are those of the last "
@@ -299,6 +302,21 @@ static void read_states(const GPtrArray *runs)
         log_warning("%d of %u runs have not ended (such as %s): their scores are those so far", n, runs->len, example);
 }
 
+/* Warns of runs that were not trained with their options from the start. */
+static void warn_of_changes(const GPtrArray *runs)
+{
+    const CollectedRun *example = NULL;
+    int n = 0;
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        n += run->changes != NULL;
+        example = run->changes && !example ? run : example;
+    }
+    if (n > 0)
+        log_warning("%d of %u runs had options changed on the way (%s%s: %s): they are listed by their last ones", n,
+                    runs->len, n > 1 ? "such as " : "", example->dir, example->changes);
+}
+
 /* Warns of runs of one row that have the same task and seed, such as a copy of a run: they are not independent, and
  * make the deviation of the row too small. */
 static void warn_of_equal_seeds(const GPtrArray *runs)
@@ -365,5 +383,6 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         run->row = options->by_path ? name_by_path(run) : g_strdup(run->named);
     }
     warn_of_equal_seeds(runs);
+    warn_of_changes(runs);
     return g_steal_pointer(&runs);
 }

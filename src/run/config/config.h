@@ -204,6 +204,8 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error);
 
 /* ---- the run directory's config.yaml ---- */
 
+/* Whether an option, by its name, decides what is learnt: those that checkpoints hold, and train.skip_samples. */
+bool config_is_learning(const char *name);
 /* The options that checkpoints hold, as JSON strings by their names: those of class IDENTITY, and those of class
  * TUNABLE that decide what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref.
  */
@@ -351,11 +353,11 @@ typedef struct SkipRange {
 } SkipRange;
 /* Reads train.skip_samples. *n: number of ranges. */
 bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error);
-/* The first sample of the next step of a run that has read up to sample `samples` and `tokens` tokens: that sample or,
- * if the step would then read any of a range, the end of that range, from which this function is to be called again. */
 /* Warns of ranges of train.skip_samples that begin before `samples`, where the run goes on, unless `former`, its value
  * at the start before, has them: what was read there stays learnt. */
 void config_advise_skips(const Config *config, const char *former, int64_t samples);
+/* The first sample of the next step of a run that has read up to sample `samples` and `tokens` tokens: that sample or,
+ * if the step would then read any of a range, the end of that range, from which this function is to be called again. */
 int64_t config_skip_range(const SkipRange *ranges, int n, const BatchSchedule *batches, int64_t samples,
                           int64_t tokens);
 /* Checks the options of saves, stops and skipped samples. */

@@ -37,6 +37,12 @@ static bool is_recorded(const OptionRow *row)
     return row->class == OPT_TUNABLE && recorded && strcmp(row->name, "optim.offload") != 0;
 }
 
+bool config_is_learning(const char *name)
+{
+    const OptionRow *row = options_find(config_options(), name);
+    return row && (is_recorded(row) || strcmp(name, "train.skip_samples") == 0);
+}
+
 char *config_shape_of_sources(const char *sources)
 {
     GString *shape = g_string_new(NULL);

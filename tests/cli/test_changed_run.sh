@@ -1,0 +1,54 @@
+# labels: any-processor
+# Options that change on the way: what is left of a run is counted from the samples it has read, collect and compare mark
+# the run, and samples that were read already cannot be left out.
+. tests/cli/lib.sh "$1"
+make_dataset
+cd "$work"
+first="$loam train config.yaml train.eval_every=0 train.log_every=20"
+stops() { "$@" 2>err && fail "it did not stop: $*" || [ $? = 75 ] || fail "$(cat err)"; }
+# ends RUN OPTION…: plan says at which step the run ends, and it does.
+ends() {
+    "$loam" plan "$@" >plan 2>err || fail "$(cat err)"
+    local want
+    want=$(sed -n 's/^the run  *\(about \)*\([0-9]*\) steps.*/\2/p' plan)
+    "$loam" train "$@" train.exit_every=0 2>err || fail "$(cat err)"
+    [ -n "$want" ] && [ -d "$(printf '%s/checkpoints/step-%08d' "$1" "$want")" ] &&
+        [ "$(readlink "$1/checkpoints/latest")" = "$(printf 'step-%08d' "$want")" ] ||
+        fail "plan: $want steps, and the run ended at $(readlink "$1/checkpoints/latest")"
+    echo "ok: $1 ends at step $want, as plan says"
+}
+for length in '240 samples' '16k tokens' '0.5 epochs'; do
+    dir=${length#* }
+    stops $first run.dir="$dir" train.length="$length" 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
+    stops "$loam" train "$dir" 'train.batch=8 samples' train.exit_every=22
+    ends "$dir"
+done
+# train.stop_at counts samples in the same way.
+stops $first run.dir=stop 'train.length=400 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
+ends stop 'train.batch=8 samples' 'train.stop_at=104 samples'
+[ "$(readlink stop/checkpoints/latest)" = step-00000028 ] || fail "20 steps of 2 and 8 of 8 samples are 104"
+
+# A run that was not trained with its options from the start is marked, by what decides the learning.
+first="$loam train config.yaml train.eval_every=20 train.save_every=10 train.log_every=20"
+$first run.dir=cm/seed-1 run.seed=1 2>err || fail "$(cat err)"
+stops $first run.dir=cm/seed-2 run.seed=2 optim.lr=1e-5 train.exit_every=20 train.save_every=20
+"$loam" train cm/seed-2 optim.lr=3e-3 train.exit_every=0 train.save_every=10 2>err || fail "$(cat err)"
+"$loam" collect cm >table 2>err || fail "$(cat err)"
+grep -q '^all runs .* options changed on the way (1 of 2)' table || fail "$(cat table)"
+grep -q '1 of 2 runs had options changed on the way (cm/seed-2: optim.lr from 1e-05 to 0.003 at step 20): ' err || fail "$(cat err)"
+expect 0 'failed	untrained	changed' "$loam" collect cm --format tsv
+expect 0 '"changed":1' "$loam" collect cm --format json
+expect 0 'cm/seed-2: options changed on the way: optim.lr from 1e-05 to 0.003 at step 20' "$loam" compare cm
+"$loam" train cm/seed-1 'train.length=60 steps' 2>err || fail "$(cat err)"
+expect 0 'cm/seed-1: options changed on the way: train.length from 40 steps to 60 steps at step 40' "$loam" compare cm/seed-1
+expect 0 'held-out loss at step' "$loam" compare cm/seed-2 cm/seed-2 # stops and saves are no such options
+! grep -q 'exit_every\|save_every' "$work/err" || fail "$(cat "$work/err")"
+
+# Samples that were read cannot be left out; those that are still to come can, and are not warned of again.
+"$loam" train cm/seed-1 'train.length=62 steps' train.skip_samples=100-120,470-490,484-486,600-610 2>err || fail "$(cat err)"
+for range in '100 to 119' '470 to 479'; do
+    grep -q "warning: train.skip_samples: samples $range were read before, as the run goes on from sample 480: .*loam rollback cm/seed-1 --to STEP" err ||
+        fail "$range: $(cat err)"
+done
+[ "$(grep -c 'were read before' err)" = 2 ] || fail "$(cat err)"
+"$loam" train cm/seed-1 'train.length=64 steps' 2>err && ! grep -q 'were read before' err || fail "$(cat err)"
