@@ -81,8 +81,7 @@ static void projections_rows(const Ctx *cx, const Projections *own, const Projec
         context_rows(cx, cx->encoder_tokens, qkv + 1, 2, p->kv);
 }
 
-/* Gradients of what projections_heads makes of projections of the shapes of `own`; `own` itself without context
- * parallelism. */
+/* Gradients of projections_heads of projections with the shapes of `own`; `own` itself without context parallelism. */
 static Projections projections_like_heads(const Ctx *cx, const Projections *own, bool self)
 {
     return context_divided(cx) ? projections_new(cx, cx->scratch, cx->tokens->all, self ? 0 : cx->encoder_tokens->all,

@@ -10,8 +10,7 @@ static int64_t rows_apart(int64_t n, Tensor encoder_out, const AttentionW *w)
     return tensor_present(w->context.q) ? n : 0;
 }
 
-/* Rotates queries and keys by their position ids if the model has rotary positions; in one operation if both are
- * columns of the same matrix. */
+/* Rotates queries and keys if the model has rotary positions; in one operation if both are columns of one matrix. */
 static void rotate(const Ctx *cx, const Projections *p, bool inverse)
 {
     Tensor angles = cx->rotary[cx->layer->local_rotary];
@@ -33,8 +32,7 @@ void attention_cross_kv(const Ctx *cx, Tensor kv, Tensor encoder_out, const Atte
     linear_fwd(cx, kv, encoder_out, &w->kv);
 }
 
-/* The tensor that self-attention computes as one product with w->qkv: queries, keys and values; with context-dependent
- * queries only keys and values. */
+/* What self-attention computes with w->qkv: queries, keys and values; no queries if they are context-dependent. */
 static Tensor fused(const Projections *p, const AttentionW *w)
 {
     return tensor_present(w->context.q) ? p->kv : p->qkv;

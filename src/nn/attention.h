@@ -31,8 +31,7 @@ typedef struct HeadNormSave {
     Tensor x, rstd;
 } HeadNormSave;
 
-/* RMSNorm, in place, of each head's D channels of t (N, heads D), which may be columns of a wider matrix; `gain` (D).
- * Does nothing if `gain` is absent. */
+/* RMSNorm, in place, of each head's D channels of t (N, heads D), which may be a slice. No effect without gain (D). */
 void head_norm_fwd(const Ctx *cx, Tensor t, Tensor gain, HeadNormSave *save);
 /* dt becomes the gradient of what head_norm_fwd took; dgain = beta dgain + new. */
 void head_norm_bwd(const Ctx *cx, Tensor dt, Tensor gain, Tensor dgain, float beta, const HeadNormSave *save);

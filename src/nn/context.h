@@ -26,6 +26,5 @@ int32_t context_first_row(int32_t all, int size, int rank);
  * together: this rank's tokens, all heads. The columns of the result are those of this rank's heads in own[0], then in
  * own[1], and so on. Without context parallelism returns own[0]. */
 Tensor context_heads(const Ctx *cx, Arena *arena, const Tokens *tokens, const Tensor *own, int n_own);
-/* The reverse of context_heads: fills the n_own matrices `own` (n, ·) from `all` (N, W/c). Called only with context
- * parallelism. */
+/* The reverse of context_heads, only with context parallelism: fills the n_own `own` (n, ·) from `all` (N, W/c). */
 void context_rows(const Ctx *cx, const Tokens *tokens, const Tensor *own, int n_own, Tensor all);

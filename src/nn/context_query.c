@@ -20,10 +20,9 @@ static Tensor with_width(Tensor t, int64_t width)
     return tensor_matrix(t.p, t.dtype, tensor_count(t) / width, width);
 }
 
-/* The s sequences that are pooled together: all sequences of the stream or, if they are so short that s H vectors would
- * need more memory than an activation (N,C), as many as fit into that memory. Pooling is attention with one query per
- * sequence: the query of head h is its row of `score`; the keys a = relu(hidden n) and the values n are shared by all
- * heads. */
+/* The s sequences that are pooled together: all of the stream or, if they are so short that s H vectors would need more
+ * memory than an activation (N,C), as many as fit into it. Pooling is attention with one query per sequence: the query
+ * of head h is its row of `score`; the keys a = relu(hidden n) and the values n are shared by all heads. */
 typedef struct Part {
     int32_t first_seq, n_seq;
     int64_t first_token, n_tokens;
@@ -147,8 +146,7 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
     arena_reset(cx->scratch, mark);
 }
 
-/* What the parts of backward share: the gradients of the input n, of a and of the queries, the weights, and their
- * gradients. */
+/* What the parts of backward share: gradients of the input n, of a and of the queries; weights and their gradients. */
 typedef struct Back {
     Tensor n, dn, da, dq;
     const ContextQueryW *w, *g;

@@ -75,12 +75,10 @@ typedef struct LayerSpec {
     RelposSpec relpos;         /* relative-position buckets; RelposSpec.first is set at each use */
 } LayerSpec;
 
-/* Context of one layer in one pass over the tokens of the encoder or decoder. The caller of a layer sets `layer`;
- * layers do not change a Ctx. */
+/* Context of a layer in a pass over the tokens of the encoder or decoder. Callers set `layer`; layers only read. */
 typedef struct Ctx {
     Device *dev;
-    Precision precision; /* dtypes: activations have precision.compute, the residual stream and its gradient
-                            precision.residual */
+    Precision precision; /* precision.compute: of activations; .residual: of the residual stream and its gradient */
     const ModelSpec *model;
     const LayerSpec *layer;
     Arena *save;                  /* activations kept for backward */
@@ -91,8 +89,7 @@ typedef struct Ctx {
                            [1] for those with one; absent means no rotary positions */
     uint64_t seed;      /* seed of the dropout masks of this update */
     bool train;         /* dropout is applied */
-    bool forget;        /* backward does not follow: what it would need may be overwritten as soon as the next layer has
-                           read it */
+    bool forget;        /* no backward follows: what it would need may be overwritten once the next layer has read it */
     TensorParallel *tp; /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
     ContextParallel *context; /* ranks that divide the tokens (nn/context.h); NULL means no such ranks */
     bool sequence;            /* with tp->sequence: the residual stream has only this rank's rows (nn/rows.h) */
@@ -101,8 +98,7 @@ typedef struct Ctx {
 
 /* The Dropout of a site in the current layer, cx->layer; its rate is 0 unless cx->train. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
-/* The tensor that takes the gradient of w: g, or for a frozen w, whose g is absent, scratch memory of w's shape that
- * nobody reads. */
+/* Where to write the gradient of w: g, or if w is frozen and g absent, unused scratch memory of w's shape. */
 Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w);
 /* The residual stream t in the dtype precision.compute: t itself if it has this dtype, else a copy in `save`. */
 Tensor ctx_activation(const Ctx *cx, Tensor t);

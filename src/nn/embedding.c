@@ -31,8 +31,7 @@ static void put_memory_tokens(const Ctx *cx, Tensor x, Tensor table)
     arena_reset(cx->scratch, mark);
 }
 
-/* dtable = beta dtable + the rows of dx at memory tokens. These rows of dx then become zeros, since the token table
- * does not contribute to them. */
+/* dtable = beta dtable + the rows of dx at memory tokens, which become zeros: the token table does not have them. */
 static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor dx)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -53,8 +52,7 @@ static Tensor own_part(const Ctx *cx, Tensor x)
     return tensor_slice_rows(part, 0, cx->tokens->own_at.d[0]);
 }
 
-/* x = table[ids]. If tensor-parallel ranks divide the table, each writes the rows of its tokens among zeros, and the
- * ranks add these up. */
+/* x = table[ids]. Tensor-parallel ranks that divide the table write the rows of their tokens among zeros and add up. */
 static void look_up_tokens(const Ctx *cx, Tensor x, Tensor table)
 {
     size_t mark = arena_mark(cx->scratch);

@@ -119,8 +119,7 @@ static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadR
     arena_reset(cx->scratch, mark);
 }
 
-/* Runs forward and backward of one chunk of rows, so that its logits need not be kept. beta: for the gradients of the
- * head. */
+/* Forward and backward of one chunk of rows, so that its logits need not be kept. beta: for the head's gradients. */
 static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, float beta,
                        const HeadRows *chunk, const XentSpec *xent)
 {

@@ -1,13 +1,11 @@
-/* layers.h: linear layers, norms, the residual sum around a sublayer, the feed-forward sublayer, the embedding, and
- * heads. nn/ctx.h has the legend of the dimensions (N, C, F, V, L, P, M, R) and the rules for gradients: weight
- * gradients are g = beta g + new. */
+/* layers.h: linear layers, norms, the residual sum, the feed-forward sublayer, the embedding, and heads. nn/ctx.h has
+ * the legend of the dimensions (N, C, F, V, L, P, M, R) and the rules for gradients, such as g = beta g + new. */
 #pragma once
 
 #include "nn/ctx.h"
 
-/* The linear layers of a block; fused layers, such as q, k and v, count as one. LINEAR_SELF_QKV is the first layer in a
- * block's FP8 scales, which checkpoints hold in this order, so these values never change. LINEAR_OTHER: outside of
- * blocks, never in FP8. */
+/* The linear layers of a block; fused layers, such as q, k and v, count as one. Checkpoints hold a block's FP8 scales
+ * in this order, from LINEAR_SELF_QKV, so these values never change. LINEAR_OTHER: outside of blocks, never in FP8. */
 typedef enum LinearSite {
     LINEAR_OTHER,
     LINEAR_SELF_QKV,
@@ -45,8 +43,7 @@ typedef struct Linear {
 
 /* y (N,out) = x (N,in) wᵀ + b, and for each adapter lora_scale dropout(x) aᵀ bᵀ added to the columns of its part. In
  * FP8 if cx->fp8 is not NULL, the layer is one of a block and both dimensions of w are multiples of 16. If
- * tensor-parallel ranks add up their outputs, as those of LINEAR_SELF_O, LINEAR_CROSS_O and LINEAR_WO, only the first
- * one adds b. */
+ * tensor-parallel ranks add up their outputs (LINEAR_SELF_O, LINEAR_CROSS_O, LINEAR_WO), only the first one adds b. */
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, const Linear *w);
 /* dx = dx_beta dx + dy w; dx_beta is 1 to add to the gradient of another layer that reads the same x, else 0. Also
  * g.w = beta g.w + dyᵀ x, g.b = beta g.b + the sum of the rows of dy, and the gradients of the adapters. */
@@ -74,8 +71,7 @@ typedef struct NormBack {
 
 /* y (N,C) = norm(x). */
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
-/* dx (N,C) = residual + the gradient of x. residual: dx itself, so that the gradient is added to it; NO_TENSOR means 0.
- * dx may be dy (in place). */
+/* dx (N,C) = residual + the gradient of x. residual: dx itself (the gradient is added) or NO_TENSOR. dx may be dy. */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormBack back);
 
 /* The residual stream between two sublayers: x (N,C). While `out` is present x is not yet computed: it will be from +
@@ -83,8 +79,7 @@ void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormBack bac
 typedef struct Residual {
     Tensor x, from, out;
     Dropout drop;
-    Tensor output; /* (tokens, C) scratch memory, into which each sublayer writes its output when the one before has
-                      been added */
+    Tensor output; /* (tokens, C) scratch memory: each sublayer's output, written after the one before is added */
 } Residual;
 
 /* The stream x, and scratch memory for the outputs of sublayers, which the caller frees. */
@@ -107,8 +102,7 @@ typedef struct ResidualGrad {
 
 /* The gradient dx, and scratch memory for dout, which the caller frees. */
 ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx);
-/* norm_bwd with grad->dx as dx; if `drop` is not NULL, also writes this rank's rows of dout = mask · dx, whose memory
- * may be that of dy. */
+/* norm_bwd with grad->dx as dx; with `drop` also writes this rank's rows of dout = mask · dx, which may be dy. */
 void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual,
                        NormBack back);
 
@@ -140,8 +134,7 @@ Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, N
 void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, NormW g, float beta,
                         const SublayerSave *save);
 
-/* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose parts are wi_0 (F,C) and wi_1 (F,C). Not gated: wi
- * (F,C). */
+/* Weights of the feed-forward sublayer. Gated: wi (2F,C) has the parts wi_0 (F,C), wi_1 (F,C). Else wi (F,C). */
 typedef struct MlpW {
     NormW norm;
     Linear wi, wo; /* wo (C,F) */
@@ -179,8 +172,7 @@ void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Act
 /* The embeddings of an encoder or decoder: of tokens, positions and token types. */
 typedef struct EmbeddingW {
     Tensor table;         /* (V,C) by token id; with tensor-parallel ranks, the rows of this rank */
-    Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; absent with other
-                             positions */
+    Tensor positions;     /* (P,C) by position id: learned, or sinusoids (no gradient); absent with other positions */
     Tensor token_types;   /* (number of token types, C); absent if the model has none */
     Tensor memory_tokens; /* (M,C): the learned tokens before every sequence; absent if the model has none */
     NormW norm;           /* norm of the sum of the embeddings; absent if the model has none */
@@ -189,13 +181,11 @@ typedef struct EmbeddingW {
 /* y (N,C) = dropout(norm(embed_scale table[id] + positions[position_id] + token_types[token_type])) for each token. At
  * a memory token, memory_tokens[memory_index], not scaled, replaces the scaled table[id]. */
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, NormSave *save);
-/* g.table = table_beta g.table + new: the table has a beta of its own because it is in another bucket. All other
- * gradients: g = beta g + new. */
+/* g.table = table_beta g.table + new: the table is in another bucket. All other gradients: g = beta g + new. */
 void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,
                    const NormSave *save);
 
-/* A head: logits = scale t(x) wᵀ + b, where t is `transform` or the identity. dw, db and dtransform are the gradients.
- * */
+/* A head: logits = scale t(x) wᵀ + b, where t is `transform` or the identity. dw, db, dtransform: gradients. */
 typedef struct HeadW {
     Tensor w, dw;    /* (V,C); dw is absent if no gradient is wanted. V: vocabulary, or number of classes */
     bool vocabulary; /* the classes are the tokens of the vocabulary: each tensor-parallel rank has the rows of some */
@@ -218,8 +208,7 @@ typedef struct HeadRows {
 /* The first token of the vocabulary whose logits tensor-parallel rank `rank` computes; those of the next rank begin
  * where these end. */
 int64_t head_first_token(const Ctx *cx, int rank);
-/* Logits of n rows are computed in chunks of this many rows: the fewest chunks of about equal size within a limit on
- * the memory of the logits. */
+/* Logits of n rows are computed in chunks of this many: the fewest about equal chunks within a limit on memory. */
 int64_t head_chunk_rows(int64_t vocab, const Precision *precision, int64_t n);
 /* Cross-entropy over the V classes of each of L rows. Computes the logits of one chunk of rows at a time, never all
  * (L,V). sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad, adds the gradient to dx

@@ -100,8 +100,7 @@ static void fp8_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor x
 
 /* ---- adapters ---- */
 
-/* The dropout of an adapter's input x (N,in): of a layer whose columns are divided x has this rank's channels. number:
- * in `sites`. */
+/* Dropout of an adapter's input x (N,in): this rank's channels if ranks divide the columns. number: in `sites`. */
 static Dropout lora_dropout(const Ctx *cx, LinearSite site, int number, Tensor x)
 {
     const Tokens *tokens = sites[site].of_encoder ? cx->encoder_tokens : cx->tokens;

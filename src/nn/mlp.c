@@ -1,7 +1,6 @@
 #include "nn/layers.h"
 
-/* The two halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the
- * activation's input. */
+/* The halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the input. */
 static void split_gated(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
 {
     *input = tensor_slice_cols(h, 0, ffn);

@@ -15,8 +15,7 @@ static inline bool rows_divided(const Ctx *cx)
 {
     return cx->sequence && tensor_parallel_size(cx->tp) > 1;
 }
-/* The first of this rank's rows, and their number. On a device that only measures memory they are those of rank 0,
- * which has the most. */
+/* The first of this rank's rows, and their number. A device that only measures memory has those of rank 0, the most. */
 int64_t rows_first(const Ctx *cx);
 int64_t rows_count(const Ctx *cx);
 /* This rank's rows (n,C) of the matrix (N,C). */

@@ -1,12 +1,10 @@
-/* tokens.h: one stream of a batch (the tokens of the encoder, or of the decoder), uploaded to the device once per pass,
- * as layers read it. */
+/* tokens.h: one stream of a batch (tokens of the encoder or decoder) as layers read it, uploaded once per pass. */
 #pragma once
 
 #include "data/batch.h"
 #include "device/device.h"
 
-/* Sequences packed one after another in the rows of a tensor: sequence s has the rows cu[s] to cu[s + 1] - 1. Attention
- * does not cross sequences. */
+/* Packed sequences: sequence s has the rows cu[s] to cu[s + 1] - 1 of a tensor. Attention does not cross sequences. */
 typedef struct Sequences {
     int32_t n, max_len; /* number of sequences; upper bound on their length in tokens */
     BothSides cu;       /* (n + 1) cumulative lengths */
@@ -22,15 +20,13 @@ typedef struct Tokens {
                            this rank has rows first to first + n - 1; otherwise first is 0 and all is n */
     Sequences seq;      /* the attention segments of the stream */
     Tensor ids, position_ids, token_types; /* (n) i32 */
-    /* If tensor-parallel ranks divide the vocabulary: the tokens whose ids are in this rank's part of it; otherwise
-     * absent. */
+    /* The tokens whose ids are in this rank's part of the vocabulary; absent unless tensor-parallel ranks divide it. */
     Tensor own_at;                   /* (number of them) i32: their rows */
     Tensor own_ids;                  /* (number of them) i32: their ids, counted from this rank's first */
     Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */
     Tensor all_samples, all_positions; /* (all) `sample` and `dropout_position` of all rows */
     Tensor starts;                     /* (seq.n) i32: row of the first token of each sequence */
-    /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence; absent without
-     * context-dependent queries. */
+    /* (seq.n) i64, i32: of the first token of each sequence; absent without context-dependent queries. */
     Tensor first_sample, first_position;
     /* M learned memory tokens before each sequence; all three tensors are absent if the model has none. */
     Tensor memory_at;    /* (M seq.n) i32: rows of the memory tokens */

@@ -36,8 +36,7 @@ void fp8_close(Fp8Scales *scales);
 /* The numbers that a cast of a tensor to FP8 reads (scale) and writes (amax): one f32 each, in device memory. */
 typedef struct Fp8Scale {
     Tensor scale, inverse; /* 1/scale */
-    Tensor amax; /* amax of this microbatch; absent with current scaling, which computes each scale from the tensor
-                    itself */
+    Tensor amax;           /* of this microbatch; absent with current scaling, where a scale follows from its tensor */
 } Fp8Scale;
 /* The scale of one tensor of linear layer `layer`, 0 … n_layers - 1. */
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor);

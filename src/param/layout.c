@@ -13,8 +13,7 @@ static DType region_dtype(const ParamStore *store, Region region)
 }
 
 /* Vectors (gains of norms, biases) have no separate masters: they lie in REGION_WEIGHTS in the dtype of master weights.
- * They are not operands of matrix products, and in bf16 a gain of 1 would not change before its updates add up to 2^-9.
- * */
+ * They are no operands of matrix products, and in bf16 a gain of 1 would not change before its updates reach 2^-9. */
 static bool is_exact(const Param *param)
 {
     return param->spec.cols == 0;

@@ -6,8 +6,7 @@
 
 #define FACTOR 2 /* factor by which the loss scale rises or falls */
 
-/* Megatron-LM's DynamicGradScaler: the window starts at the last overflow or doubling, and only a doubling restores the
- * hysteresis. */
+/* Megatron-LM's DynamicGradScaler: an overflow or doubling starts a window; only a doubling restores the hysteresis. */
 static bool update_megatron(LossScale *state, const LossScaleConfig *config, bool overflow)
 {
     if (overflow) {

@@ -37,8 +37,7 @@ typedef struct LossScale {
 bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error);
 /* The state before the first step. */
 LossScale loss_scale_start(const LossScaleConfig *config);
-/* Whether an overflow can no longer lower the scale: the scale is fixed, or the smallest that the configuration allows.
- * */
+/* Whether an overflow can no longer lower the scale: it is fixed, or the smallest that the configuration allows. */
 bool loss_scale_is_smallest(const LossScale *state, const LossScaleConfig *config);
 /* Called after each step; overflow means that its loss or a gradient was not finite. Returns false if the run must end,
  * and leaves the scale unchanged: with DeepSpeed after an overflow at the smallest scale, with fairseq if the scale

@@ -181,8 +181,7 @@ static void add_up(void *store, Tensor sums)
     params_sum(store, sums);
 }
 
-/* Sums over a tensor are computed part by part and added in the order of the ranks, so that sharded and unsharded ranks
- * add up the same numbers. */
+/* Sums over a tensor are added part by part in the order of the ranks, so that they are the same without sharding. */
 static void share_sums(Optimizer *opt)
 {
     const Sharding shards = opt->store->shards;

@@ -1,7 +1,5 @@
-/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor (Shazeer & Stern 2018), AdamW
- * whose steps are scaled by the root mean square of each weight tensor (nanoT5's AdamWScale), and Muon (Jordan et al.
- * 2024).
- */
+/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor (Shazeer & Stern 2018), AdamW with
+ * steps scaled by the RMS of each weight tensor (nanoT5's AdamWScale), and Muon (Jordan et al. 2024). */
 #pragma once
 
 #include "base/options/options.h"
@@ -72,19 +70,16 @@ void optimizer_units(const OptimConfig *config, Unit units[PARAM_KINDS]);
 /* The weight decay of later updates, in place of the configured one. */
 void optimizer_set_weight_decay(Optimizer *opt, double weight_decay);
 /* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
- * gradients are divided by loss_scale, the factor that the loss was multiplied by (1 means none). norm: global norm of
- * the gradients after that division, for clipping. Returns the learning rate that was used: Adafactor's own with
- * optim.relative_step, else lr. */
+ * gradients are divided by loss_scale, the factor that the loss was multiplied by (1 means none). norm: their global
+ * norm after that, for clipping. Returns the rate that was used: Adafactor's own with optim.relative_step, else lr. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, double loss_scale);
 
-/* Elements [begin, end) of a bucket (param.h), counted over its trained parameters in order; frozen parameters are left
- * out. */
+/* Elements [begin, end) of a bucket (param.h), counted over its trained parameters in order, without frozen ones. */
 typedef struct Range {
     int64_t begin, end;
 } Range;
-/* Later updates change only these ranges of the bucket, in this order; ranges must not overlap. A unit of the
- * optimizer, such as a row, belongs to the range that contains its first element. Without this call the whole bucket is
- * updated. */
+/* Later updates change only these ranges of the bucket, in this order, without overlap. A unit of the optimizer, such
+ * as a row, belongs to the range that has its first element. Without this call updates change the whole bucket. */
 void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
 /* reduce(context, sums) is called between the operations of an update. `sums` (n, f64, device memory) are this rank's
  * sums over its ranges of a bucket: Σ w², Adafactor's row and column sums, Σ u². The function must replace them by the
@@ -92,8 +87,7 @@ void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n
 typedef void (*SumsFn)(void *context, Tensor sums);
 void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
 
-/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v". cols 0 means a vector of `rows`.
- */
+/* A tensor of the optimizer's state, named after its parameter: "NAME/m", "NAME/v". cols 0 means a vector of `rows`. */
 typedef struct OptimState {
     const char *name;
     int64_t rows, cols;

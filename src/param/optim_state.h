@@ -58,11 +58,9 @@ typedef struct Phase {
 /* How a parameter is updated. */
 struct Method {
     StateDef states[MAX_STATES];                        /* an entry with name NULL ends the list */
-    int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind], 0 means none; NULL means that
-                                                           there are never any */
-    void (*scratch)(const Optimizer *opt, const State *state, Arena *arena); /* allocates what the operations on one
-                                                                                parameter write besides states; NULL
-                                                                                means nothing */
+    int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind]; 0 or NULL: none */
+    void (*scratch)(const Optimizer *opt, const State *state, Arena *arena); /* allocates what operations on a parameter
+                                                                                write besides states; NULL: nothing */
     Unit unit;                /* ranges of an update begin and end between two units */
     Phase phases[MAX_PHASES]; /* in their order; an entry with run NULL ends the list */
 };

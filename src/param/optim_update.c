@@ -30,8 +30,7 @@ static Part update_part(const State *state, int64_t first, int64_t n)
     return part;
 }
 
-/* The index within a parameter at which a cut of the bucket at `element` falls; if it falls within a unit that must not
- * be divided, the end of that unit. */
+/* The index within a parameter of a cut of the bucket at `element`; the end of a unit that the cut would divide. */
 static int64_t cut_at(const State *state, int64_t element)
 {
     Tensor w = state->w;
@@ -74,8 +73,7 @@ static void run_on_range(const Optimizer *opt, int p, bool once, const State *st
     }
 }
 
-/* Adds up the sums of a parameter over the tensor-parallel ranks that divide it; of ranks that have the same rows, the
- * first one's. */
+/* Adds up a parameter's sums over the tensor-parallel ranks that divide it; ranks with the same rows count once. */
 static void join_sums(const Optimizer *opt, const Phase *phase, const State *state)
 {
     TensorParallel *tp = &opt->store->shards.tp;

@@ -42,8 +42,7 @@ typedef enum ParamKind {
 /* The smallest piece of a parameter that an optimizer updates by itself. */
 typedef enum Unit { UNIT_ELEMENT, UNIT_ROW, UNIT_MATRIX } Unit;
 
-/* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
- * is (out, in); cols 0 means a vector. */
+/* One logical tensor, as checkpoints name it. (rows, cols): of linear layers (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {
     char name[56]; /* "encoder.3.self.q.w" */
     int bucket;
@@ -67,8 +66,7 @@ typedef struct Box {
     int64_t start[2], shape[2];
 } Box;
 
-/* Divides elements [first, first + n) of a box, counted row after row, into up to three boxes in order. Returns their
- * number. */
+/* Divides elements [first, first + n) of a box, counted row after row, into up to three boxes; returns their number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
 /* If the store is sharded over ranks (shard.h), only rows of this rank's part can be read, and writing ignores
@@ -88,8 +86,7 @@ const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* number of elements of all logical tensors */
 
-/* Bytes of all logical tensors, or of the parts that this rank holds. masters is 0 if the weights serve as masters,
- * being of the same dtype. */
+/* Bytes of all logical tensors, or of this rank's parts. masters is 0 if weights of the same dtype serve as masters. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
     size_t updated; /* that an update of this rank's part reads and writes, except optimizer states: gradients once,

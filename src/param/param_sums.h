@@ -3,14 +3,12 @@
 
 #include "param/shard.h"
 
-/* Sums over the elements that this rank saves in checkpoints (params_part), so that the sums over all ranks count every
- * element of the model once. */
+/* Sums over the elements that this rank saves in checkpoints (params_part): over all ranks each element counts once. */
 typedef struct ParamSums {
     double weights, gradients; /* sum of the squares of master weights; sum of the squares of gradients */
     double zeros;              /* number of gradients that are 0 */
 } ParamSums;
 
-/* Adds the sums of one parameter to *sums. To be called between a step and the next grads_begin; the gradients are
- * those of the whole step, still multiplied by the loss scale. Copies the tensors to the host and waits for the device.
- * A frozen parameter has no gradients. */
+/* Adds the sums of one parameter to *sums, between a step and the next grads_begin. The gradients are the whole step's,
+ * still times the loss scale; a frozen parameter has none. Copies tensors to the host and waits for the device. */
 void param_sums_add(ParamStore *store, int index, ParamSums *sums);

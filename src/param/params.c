@@ -8,8 +8,7 @@ static bool same_group(const ParamSpec *a, const ParamSpec *b)
     return a->group >= 0 && a->bucket == b->bucket && a->group == b->group;
 }
 
-/* Index after the last parameter that is fused with params[first], the first of its group; first + 1 if it is not
- * fused. */
+/* Index after the last parameter fused with params[first], the first of its group; first + 1 if it is not fused. */
 static int group_end(const Bucket *bucket, int first)
 {
     int end = first + 1;
@@ -211,8 +210,7 @@ static Tensor region_tensor(const Param *param, Region region)
     return region == REGION_WEIGHTS ? param->w : param->g;
 }
 
-/* Fills the fields of a view struct from a region, weights or gradients: the tensor of each parameter, and the matrix
- * of fused parameters. */
+/* Fills a view struct from a region, weights or gradients: with each parameter's tensor and fused matrices. */
 static void fill_views(const Bucket *bucket, Region region, void *views)
 {
     for (int first = 0, end; first < bucket->n_params; first = end) {

@@ -141,8 +141,7 @@ static void round_master(ParamStore *store, bool on_host, Tensor w, Tensor maste
     tensor_write(store->dev, w, values, dtype);
 }
 
-/* w becomes what round_master would compute from masters with these values; the masters themselves are on another rank.
- * */
+/* w becomes what round_master would compute from masters with these values; another rank has the masters. */
 static void write_rounded(ParamStore *store, Tensor w, DType master, DType dtype, const void *host)
 {
     g_autofree void *values = g_malloc0((gsize)tensor_count(w) * dtype_bytes(master));

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Standard deviation of a standard normal distribution truncated at ±2. Draws are divided by it, so that the parameter
- * has the standard deviation `std`. */
+/* Standard deviation of the standard normal truncated at ±2: draws are divided by it, so that theirs is `std`. */
 #define TRUNCATED_STD 0.87962566103423978
 
 static double truncated_normal(Philox *rng)

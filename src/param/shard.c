@@ -240,8 +240,7 @@ static BlockBuffer *take_buffer(ParamStore *store, int index)
     return buffer;
 }
 
-/* Writes zeros into the gaps between tensors: the previous bucket in the buffer may have left numbers there, which
- * would count in the norm. */
+/* Writes zeros into the gaps between tensors, where numbers of the previous bucket would count in the norm. */
 static void fill_gaps(ParamStore *store, const Bucket *bucket, Tensor all)
 {
     size_t size = dtype_bytes(all.dtype), at = 0;

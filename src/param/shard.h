@@ -14,12 +14,9 @@
 
 typedef enum ZeroLevel {
     ZERO_NONE,      /* every rank holds everything; gradients are summed */
-    ZERO_STATES,    /* ZeRO 1: optimizer states and masters are sharded. A rank updates its part, then the weights are
-                       gathered */
-    ZERO_GRADIENTS, /* ZeRO 2: gradients of blocks are also sharded; after each microbatch their sum is scattered to the
-                       ranks */
-    ZERO_WEIGHTS /* ZeRO 3: weights of blocks are also sharded; they are gathered one block ahead of use and freed after
-                    it */
+    ZERO_STATES,    /* ZeRO 1: optimizer states and masters are sharded; updated weights are gathered */
+    ZERO_GRADIENTS, /* ZeRO 2: also gradients of blocks, whose sums are scattered after each microbatch */
+    ZERO_WEIGHTS    /* ZeRO 3: also weights of blocks, gathered one block ahead of use and freed after it */
 } ZeroLevel;
 
 typedef struct Sharding {
@@ -30,8 +27,7 @@ typedef struct Sharding {
     Comm *pipeline;    /* the stages of the pipeline that this model's stage belongs to; NULL means none */
     TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
                           ranks of `ranks`. size 0 means that every matrix is whole */
-    Unit units[PARAM_KINDS]; /* the unit of each kind of parameter, which no two ranks have parts of (optimizer_units);
-                                a row is never divided */
+    Unit units[PARAM_KINDS]; /* by kind of parameter: ranks divide no unit (optimizer_units) and no row */
     ContextParallel cp;      /* ranks that divide the tokens, which are among `ranks`; size 0 means none */
 } Sharding;
 
@@ -51,15 +47,13 @@ Box params_part(const ParamStore *store, int index);
 /* The box of a parameter that this rank holds, which is what params_write stores. */
 Box params_held(const ParamStore *store, int index);
 
-/* Starts to gather the weights of a block from all ranks, ahead of params_acquire for the same block. Does nothing
- * unless weights are sharded. */
+/* Starts to gather the weights of a block from all ranks before its params_acquire. No effect if unsharded. */
 void params_prefetch(ParamStore *store, int bucket);
-/* Between these two calls, which all ranks make, each rank may acquire other blocks than the others, in any order and
- * number, as when ranks generate texts of different lengths. Nothing is gathered ahead of use, and nothing may be
- * written. When ranks need blocks that they do not have, all ranks gather the block that the lowest of these ranks
- * needs, then that of the next one, until none is missing. params_alike_again returns when all ranks have called it;
- * until then this rank takes part in gathering the blocks that the others need. Both do nothing unless weights are
- * sharded. */
+/* Between these two calls, which all ranks make, each rank may acquire any blocks in any order, as when ranks generate
+ * texts of different lengths. Nothing is gathered ahead of use or may be written. When ranks need blocks that they do
+ * not have, all ranks gather the block that the lowest of these ranks needs, then that of the next one, until none is
+ * missing. params_alike_again returns when all ranks have called it; until then this rank takes part in gathering the
+ * blocks that the others need. Both do nothing unless weights are sharded. */
 void params_unlike(ParamStore *store);
 void params_alike_again(ParamStore *store);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
@@ -67,8 +61,7 @@ void params_publish(ParamStore *store, int bucket);
 /* Which trained weights of a bucket params_hash covers: all; the tensors that are whole on every tensor-parallel rank;
  * or the tensors of SPLIT_COPIED, of which the ranks with the same key/value heads have the same rows. */
 typedef enum HashOf { HASH_ALL, HASH_COMMON, HASH_COPIED } HashOf;
-/* A hash of this rank's trained weights of a bucket. Ranks that should have the same weights compare it. 0 if ranks
- * hold parts of the weights (ZeRO 3). */
+/* A hash of this rank's trained weights of a bucket, to compare ranks. 0 if ranks hold parts of them (ZeRO 3). */
 uint64_t params_hash(ParamStore *store, int bucket, HashOf of);
 /* A hash of the weights of one parameter, which must not be sharded. */
 uint64_t params_hash_one(ParamStore *store, int index);
@@ -96,6 +89,5 @@ typedef struct SentBytes {
     int64_t bytes[SENT_KINDS];
 } SentBytes;
 int64_t sent_total(SentBytes sent);
-/* Bytes that this rank has sent for this store, by their kind; on the null device, bytes that it would have
- * sent. */
+/* Bytes that this rank has sent for this store, by kind; on the null device, bytes that it would send. */
 SentBytes params_sent(const ParamStore *store);

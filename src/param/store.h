@@ -8,15 +8,13 @@ typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_C
 /* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */
 typedef enum Span { SPAN_TRAINED, SPAN_FROZEN, SPANS } Span;
 
-/* One parameter. w, master and g have all rows of `here`. They are NO_TENSOR if this rank holds only a part of them
- * (ZeRO); but w of a block is present between params_acquire and params_release, and g from grads_acquire until the
- * gradients of the block are reduced. */
+/* One parameter. w, master and g have all rows of `here`. They are NO_TENSOR if this rank holds a part (ZeRO); but a
+ * block has w between params_acquire and params_release, and g from grads_acquire until its gradients are reduced. */
 typedef struct Param {
     ParamSpec spec;
     Box here;      /* the box of the logical tensor that this rank computes with (ParamSpec.split): w, master and g */
     Tensor w;      /* weights that layers compute with */
-    Tensor master; /* weights that the optimizer updates and checkpoints hold; the same memory as w if both have the
-                      same dtype */
+    Tensor master; /* the weights that the optimizer updates and checkpoints hold; w itself if of its dtype */
     Tensor g;      /* gradient; NO_TENSOR for a frozen parameter, or in a store without gradients */
     int64_t first, rows;      /* this rank's part: rows of `here` if it is a matrix, elements if it is a vector */
     Tensor own[REGION_COUNT]; /* this rank's part of each tensor, which it updates; without ZeRO the whole tensor */
@@ -145,8 +143,7 @@ static inline bool params_master_on_host(const ParamStore *store, const Param *p
 {
     return store->dev->precision.offload && param_has_master(param);
 }
-/* tensor_read and tensor_write for a tensor in device memory, or with on_host in host memory that asynchronous copies
- * may still use. */
+/* tensor_read and tensor_write of device memory; on_host: of host memory that asynchronous copies may still use. */
 void params_read_tensor(ParamStore *store, bool on_host, Tensor from, DType dtype, void *to);
 void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype, const void *from);
 /* The part of the tensor t that the box covers; box NULL means all of it. */
