@@ -44,6 +44,12 @@ void every_done(Every *every)
     every->last = clock_seconds();
 }
 
+void every_begun(Every *every, double seconds)
+{
+    if (every->unit == UNIT_SECONDS && every->value > 0)
+        every->last -= fmod(seconds, every->value);
+}
+
 static double count_in_unit(AmountUnit unit, const EveryCounts *counts)
 {
     return (double)(unit == UNIT_TOKENS ? counts->tokens : unit == UNIT_SAMPLES ? counts->samples : counts->steps);

@@ -156,11 +156,8 @@ static bool look_around(Trainer *t, GError **error)
     if (t->step.again)
         return true;
     const unsigned stop = comm_max(t->mesh.world, stop_requested()) ? DUE_STOP : 0;
-    const Amount length = t->config.train.length;
     const EveryCounts counts = trainer_every_counts(t);
     unsigned due = services_due(t, &counts);
-    if (length.unit == UNIT_SECONDS && clock_seconds() - t->clock.started >= length.value)
-        due |= DUE_TIME_UP;
     if (due && t->hold->lock >= 0 && !run_check_here(t->config.run.dir, &t->hold->folder, &t->hold->lock, NULL))
         due |= DUE_MOVED;
     t->due = (unsigned)ranks_agree(t, due) | stop;

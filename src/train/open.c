@@ -112,10 +112,6 @@ static void plan_schedule(Trainer *t, bool count_tokens)
         schedule->total.value = (double)t->length.steps;
     if (t->length.steps >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
         schedule->ramp_end.value = (double)t->length.steps;
-    /* A length in time counts from the start of the command. */
-    schedule->total.value +=
-        schedule->total.unit == UNIT_SECONDS && optim->decay_until.value == 0 ? t->start.trained_s : 0;
-    schedule->ramp_end.value += schedule->ramp_end.unit == UNIT_SECONDS ? t->start.trained_s : 0;
     schedule->scale = trainer_rate_scale(t);
 }
 

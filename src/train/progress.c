@@ -43,7 +43,7 @@ bool trainer_finished(const Trainer *t)
         return trainer_next_sample(t) >= t->length.samples;
     if (t->length.steps >= 0)
         return t->state.steps >= t->length.steps;
-    return t->due & DUE_TIME_UP;
+    return t->state.trained_s >= t->config.train.length.value;
 }
 
 bool trainer_had_ended(const Trainer *t)

@@ -1,11 +1,15 @@
 /* resume.c: puts a run into the state of its newest undamaged checkpoint. */
 #include "base/file.h"
+#include "base/text.h"
 #include "run/best.h"
+#include "run/metric_lines.h"
 #include "run/model_path.h"
 #include "train/trainer.h"
 
 #include <string.h>
 #include <xxhash.h>
+
+#define MOST_LOGGED_S 1e11 /* more seconds are no time that a run has trained */
 
 /* Warns if the model of train.init was trained with another tokenizer, in which the same ids stand for other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
@@ -247,6 +251,34 @@ static void share_best(Trainer *t)
     memcpy(&state->best_value, &value, sizeof value);
 }
 
+/* Seconds that the run had logged at this step (wall_s); 0 if its metrics.jsonl does not tell them. */
+static double logged_s(const char *dir, int64_t step)
+{
+    MetricReader reader;
+    double seconds = 0;
+    if (!metric_reader_open(&reader, dir, NULL))
+        return 0;
+    while (metric_reader_next(&reader))
+        if (reader.record.step >= 0 && reader.record.step <= step)
+            seconds = fmax(seconds, metric_number(reader.record.json, "wall_s")); /* NAN counts as none */
+    metric_reader_close(&reader, NULL);
+    return isfinite(seconds) && seconds < MOST_LOGGED_S ? seconds : 0;
+}
+
+/* Takes the seconds of training from metrics.jsonl if the run counts them and its checkpoint lacks them. */
+static void find_trained_s(Trainer *t)
+{
+    TrainState *state = &t->state;
+    if (!config_counts_time(&t->config) || state->trained_s > 0 || state->steps == 0)
+        return;
+    const bool first = comm_rank(t->mesh.world) == 0;
+    const double logged = first ? logged_s(t->config.run.dir, state->steps) : 0;
+    state->trained_s = (double)ranks_agree(t, (int64_t)(1e6 * logged)) / 1e6;
+    g_autofree char *seconds = text_duration(round(state->trained_s));
+    log_info("the checkpoint does not hold the time that the run has trained; it counts as %s%s", seconds,
+             state->trained_s > 0 ? ", by metrics.jsonl" : "");
+}
+
 bool trainer_resume(Trainer *t, GError **error)
 {
     bool first = comm_rank(t->mesh.world) == 0;
@@ -267,5 +299,6 @@ bool trainer_resume(Trainer *t, GError **error)
     t->start.resumed = true;
     start_loss_scale(t);
     log_info("going on from %s", folder);
+    find_trained_s(t);
     return true;
 }

@@ -133,10 +133,10 @@ static void count_step(Trainer *t)
     services_count(t);
 }
 
-/* Seconds that the run has trained, the same on all ranks; 0 unless train.length is a time. */
+/* Seconds that all commands of the run have trained, by the clock of rank 0; 0 unless the run counts them. */
 static double trained_s(Trainer *t)
 {
-    if (t->config.train.length.unit != UNIT_SECONDS)
+    if (!config_counts_time(&t->config))
         return 0;
     return t->start.trained_s + (double)ranks_agree(t, (int64_t)(1e6 * (clock_seconds() - t->clock.started))) / 1e6;
 }

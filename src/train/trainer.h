@@ -18,13 +18,12 @@
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: the clock of
  * rank 0 decides, and a signal to any rank counts for all. */
 enum {
-    DUE_LOG = 1,     /* train.log_every is due */
-    DUE_EVAL = 2,    /* train.eval_every is due */
-    DUE_SAVE = 4,    /* train.save_every, train.save_within or the checkpoint after a loss spike is due */
-    DUE_TIME_UP = 8, /* train.length is a time and is over */
-    DUE_STOP = 16,   /* a request to stop */
-    DUE_MOVED = 32,  /* the run directory is no longer at its place; looked at before files are written */
-    DUE_RULE = 64    /* due / DUE_RULE is the StopRule that ends the process; STOP_NONE (0) means that a request does */
+    DUE_LOG = 1,    /* train.log_every is due */
+    DUE_EVAL = 2,   /* train.eval_every is due */
+    DUE_SAVE = 4,   /* train.save_every, train.save_within or the checkpoint after a loss spike is due */
+    DUE_STOP = 8,   /* a request to stop */
+    DUE_MOVED = 16, /* the run directory is no longer at its place; looked at before files are written */
+    DUE_RULE = 32   /* due / DUE_RULE is the StopRule that ends the process; STOP_NONE (0) means that a request does */
 };
 
 /* The datasets of ranks that are threads of one process. Rank 0 opens them; this struct holds one reference to each,
@@ -235,8 +234,8 @@ EveryCounts trainer_every_counts(const Trainer *t);
 bool trainer_counts_tokens(const Trainer *t);
 /* A period that starts now (every_of). */
 Every trainer_every(const Trainer *t, Amount amount);
-/* Whether train.length or train.stop_at is reached, or train.patience is used up. If train.length is a time, it counts
- * the time of this process only, without evaluations and reports. */
+/* Whether train.length or train.stop_at is reached, or train.patience is used up. A train.length that is a time is
+ * compared with TrainState.trained_s. */
 bool trainer_finished(const Trainer *t);
 /* Whether train.stop_at is reached. */
 bool trainer_stops_here(const Trainer *t);

@@ -175,3 +175,39 @@ done
 "$loam" train "$config" run.dir="$work/short" train.length=0.3s optim.schedule=inverse_sqrt optim.warmup='10M steps' train.log_every=1 2>"$work/err" || fail "$(cat "$work/err")"
 [ "$(grep -c 'warning: optim.warmup is longer than the run, about [0-9]* steps at this speed' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
 echo "ok: a length in time"
+
+# All commands of a run share its length in time, and its schedule goes by the time that all have trained. Nothing here
+# depends on how fast a step is: the lengths are those seconds that the first command has trained, and twice as many.
+seconds() { sed -n 's/.*"trained_s": *\([0-9.]*\).*/\1/p' "$1/checkpoints/latest/state.json"; }
+timed=(train.length=1000h train.eval_every=0 optim.schedule=linear optim.warmup=0)
+"$loam" train "$config" run.dir="$work/shared" "${timed[@]}" train.exit_every=3 2>"$work/err" || [ $? = 75 ] || fail "$(cat "$work/err")"
+first=$(seconds "$work/shared")
+cp -r "$work/shared" "$work/half"
+expect 0 'nothing left to do at step 3' "$loam" train "$work/shared" train.length="${first}s" train.exit_every=0
+[ "$(ls "$work/shared/checkpoints") $(seconds "$work/shared")" = "$(printf 'best\nlatest\nstep-00000003') $first" ] || fail "a run whose time is up went on"
+for ranks in 1 2; do
+    cp -r "$work/half" "$work/half-$ranks"
+    "$loam" train "$work/half-$ranks" train.length="$(awk -v s="$first" 'BEGIN { printf "%.17g", 2 * s }')s" train.exit_every=1 \
+        parallel.ranks=$ranks 2>"$work/err" || [ $? = 75 ] || fail "$(cat "$work/err")"
+    grep '"kind":"train","step":4,' "$work/half-$ranks/metrics.jsonl" | grep -q '"lr":0.0015,' || fail "another rate at half of the length: $(tail -n 3 "$work/err")"
+done
+expect 0 'of train.length=1000h, which all commands of the run share' "$loam" plan "$work/half-1" train.length=1000h
+expect 0 'nothing is left to do' "$loam" plan "$work/half-1" train.length="${first}s"
+
+# A length of time that is up after the first step is up at the next start, and a longer one goes on.
+"$loam" train "$config" run.dir="$work/blink" "${timed[@]}" train.length=0.000001s 2>"$work/err" || fail "$(cat "$work/err")"
+expect 0 'nothing left to do at step 1; a longer train.length goes on from there' "$loam" train "$work/blink"
+expect 75 'at step 2, ' "$loam" train "$work/blink" train.length=1000h train.exit_every=1
+
+# Checkpoints without the time: that of metrics.jsonl counts, and none without that file.
+"$loam" train "$config" run.dir="$work/steps" train.length=3steps 2>"$work/err" || fail "$(cat "$work/err")"
+expect 0 'by metrics.jsonl' "$loam" train "$work/steps" train.length=0.000001s
+grep -q 'nothing left to do at step 3' "$work/err" || fail "$(cat "$work/err")"
+rm "$work/steps/metrics.jsonl"
+expect 75 'the time that the run has trained; it counts as 0s' "$loam" train "$work/steps" train.length=1000h train.exit_every=1
+
+# Commands that are shorter than the period of evaluations add up to one.
+"$loam" train "$config" run.dir="$work/period" train.eval_every=1000h train.exit_every=2 2>"$work/err" || [ $? = 75 ] || fail "$(cat "$work/err")"
+expect 75 'at step 4, ' "$loam" train "$work/period" train.eval_every="$(seconds "$work/period" | awk '{ printf "%.17g", $1 + 1e-6 }')s"
+grep -q '"kind":"valid","step":[23],' "$work/period/metrics.jsonl" || fail "no evaluation after a period of two commands"
+echo "ok: a time of several commands"

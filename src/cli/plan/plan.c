@@ -6,6 +6,7 @@
 #include "model/hf/hf.h"
 #include "plan/disk.h"
 #include "plan/mixture_report.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/compute_device.h"
 #include "run/run_dir.h"
 
@@ -167,6 +168,21 @@ static void add_phases(GString *lines, const Outline *o)
     }
 }
 
+/* Adds the time that the run has trained until its newest checkpoint, if train.length is a time. */
+static void add_trained_time(GString *lines, const Outline *o, int64_t newest)
+{
+    TrainState state;
+    const Amount length = o->config->train.length;
+    g_autofree char *folder = run_checkpoint_path(o->config->run.dir, newest), *whole = amount_format(length);
+    if (!checkpoint_state(folder, &state, NULL) || state.trained_s <= 0)
+        return;
+    g_autofree char *trained = text_duration(round(state.trained_s));
+    plan_line(lines, "", "%s of train.length=%s, which all commands of the run share", trained, whole);
+    if (state.trained_s >= length.value)
+        log_warning("train.length is %s, no more than %s has trained: nothing is left to do", whole,
+                    o->config->run.dir);
+}
+
 /* Adds the step of the newest checkpoint, if run.dir already holds a run. */
 static void add_trained(GString *lines, const Outline *o)
 {
@@ -175,7 +191,10 @@ static void add_trained(GString *lines, const Outline *o)
         return;
     const int64_t newest = g_array_index(steps, int64_t, 0);
     plan_line(lines, "trained so far", "%" PRId64 " steps of %s", newest, o->config->run.dir);
-    if (o->steps > 0 && o->steps < newest)
+    const bool timed = o->config->train.length.unit == UNIT_SECONDS;
+    if (timed)
+        add_trained_time(lines, o, newest);
+    if (o->steps > 0 && o->steps < newest && !(timed && o->steps == o->length)) /* then its steps are an estimate */
         log_warning("%s is %" PRId64 " steps, less than the %" PRId64 " that %s has trained: nothing is left to do",
                     o->steps == o->length ? "train.length" : "train.stop_at", o->steps, newest, o->config->run.dir);
 }

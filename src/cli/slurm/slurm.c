@@ -271,6 +271,17 @@ static bool open_data(Config *config, bool estimated, Loader **loader, GError **
     return true;
 }
 
+/* Says how many jobs follow each other if train.length is a time and longer than that of a job. */
+static void note_jobs(const Config *config)
+{
+    const Amount length = config->train.length;
+    const double each = (double)(job.seconds - job.notice);
+    g_autofree char *whole = amount_format(length);
+    if (length.unit == UNIT_SECONDS && length.value > each)
+        log_info("train.length=%s counts the training time of all jobs: at least %.0f follow each other", whole,
+                 ceil(length.value / each));
+}
+
 /* Sets the time of the job to that of the whole run, unless one is given. */
 static bool choose_time(Config *config, int64_t least_nodes, char **source, GError **error)
 {
@@ -278,8 +289,10 @@ static bool choose_time(Config *config, int64_t least_nodes, char **source, GErr
     g_autoptr(Loader) loader = NULL;
     if (!open_data(config, job.seconds == 0, &loader, error))
         return false;
-    if (job.seconds > 0)
+    if (job.seconds > 0) {
+        note_jobs(config);
         return true;
+    }
     if (!estimate(config, loader, least_nodes, &seconds, source, error))
         return false;
     if (seconds <= 0)

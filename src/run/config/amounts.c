@@ -168,6 +168,11 @@ float *config_class_weights(const Config *config, GError **error)
     return g_steal_pointer(&weights);
 }
 
+bool config_counts_time(const Config *config)
+{
+    return config->train.length.unit == UNIT_SECONDS || config->train.eval_every.unit == UNIT_SECONDS;
+}
+
 RunSpan config_span(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {
     const Amount length = config->train.length;

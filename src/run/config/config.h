@@ -411,6 +411,9 @@ bool config_balances_classes(const Config *config);
 bool config_batch_varies(const Config *config);
 /* Whether a last step that would read more samples than train.length is left out, as by Megatron-LM's ramp-up. */
 bool config_drops_rest(const Config *config);
+/* Whether the run counts its seconds of training (TrainState.trained_s): its length or its period of evaluations is a
+ * time, which goes on with the next command. */
+bool config_counts_time(const Config *config);
 /* Converts an amount to tokens, samples or steps, whichever the run compares with its counters: to tokens with
  * count_tokens, if the amount is in tokens or a percentage of a train.length in tokens; to samples if the batch varies,
  * unless it is in steps or a percentage of a train.length in steps; otherwise to steps. */

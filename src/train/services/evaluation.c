@@ -52,6 +52,7 @@ static void *evaluation_open(const Trainer *t, GError **error)
 {
     Evaluation *evaluation = g_new0(Evaluation, 1);
     evaluation->every = trainer_every(t, t->config.train.eval_every);
+    every_begun(&evaluation->every, t->start.trained_s);
     if (check_held_out(t, error))
         plan_best(evaluation, t);
     return evaluation;

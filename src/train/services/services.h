@@ -30,6 +30,9 @@ Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool 
 bool every_due(const Every *every, const EveryCounts *counts);
 /* To be called after each action: the next period in seconds starts at this call. */
 void every_done(Every *every);
+/* For a new period in seconds of a run that has trained for `seconds` before: the part of a period that these begin
+ * counts, so that commands shorter than a period add up to one. */
+void every_begun(Every *every, double seconds);
 
 /* A period that changes during the run: train.save_phases, then train.save_every. */
 typedef struct Phases {

@@ -24,11 +24,11 @@ static Verdict warmup_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GErr
     if (*warned || done >= warmup || (!(t->due & DUE_LOG) && !t->step.last))
         return VERDICT_GO_ON;
     *warned = true;
-    const double elapsed = clock_seconds() - t->clock.started, length = t->config.train.length.value;
-    if (done / elapsed * length < warmup)
+    const double trained_s = t->state.trained_s, length = t->config.train.length.value;
+    if (done / trained_s * length < warmup)
         log_warning("optim.warmup is longer than the run, about %.0f steps at this speed: the learning rate never "
                     "reaches its peak; write a share of the length, such as optim.warmup=6%%",
-                    (double)(t->state.steps - t->start.steps) / elapsed * length);
+                    (double)t->state.steps / trained_s * length);
     return VERDICT_GO_ON;
 }
 
