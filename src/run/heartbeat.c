@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READS       3   /* number of attempts to read a file while its rank may be writing it */
@@ -280,14 +281,45 @@ char *heartbeat_last_words(const char *dir)
     return g_string_free(g_steal_pointer(&line), FALSE);
 }
 
-void heartbeat_clear(const char *dir)
+/* The paths of all heartbeats in `dir`. */
+static GPtrArray *all_paths(const char *dir)
 {
+    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *folder = g_build_filename(dir, HEARTBEAT_FOLDER, NULL);
     g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
     const char *name;
-    while (entries && (name = g_dir_read_name(entries))) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
+    while (entries && (name = g_dir_read_name(entries)))
         if (g_ascii_isdigit(*name) && g_str_has_suffix(name, ".json"))
-            unlink(path);
+            g_ptr_array_add(paths, g_build_filename(folder, name, NULL));
+    return paths;
+}
+
+/* Gives a file the time at which another one was written. */
+static void copy_time(const char *to, const char *from)
+{
+    struct stat info;
+    if (stat(from, &info) == 0)
+        utimensat(AT_FDCWD, to, (struct timespec[]){ info.st_mtim, info.st_mtim }, 0);
+}
+
+bool heartbeat_copy_all(const char *to, const char *from, GError **error)
+{
+    g_autoptr(GPtrArray) paths = all_paths(from);
+    g_autofree char *folder = g_build_filename(to, HEARTBEAT_FOLDER, NULL);
+    bool copied = io_make_directories(folder, error);
+    heartbeat_clear(to);
+    for (guint i = 0; copied && i < paths->len; i++) {
+        const char *path = paths->pdata[i];
+        g_autofree char *name = g_path_get_basename(path), *copy = g_build_filename(folder, name, NULL);
+        copied = io_copy_file(path, copy, error);
+        copy_time(copy, path);
     }
+    return copied;
+}
+
+void heartbeat_clear(const char *dir)
+{
+    g_autoptr(GPtrArray) paths = all_paths(dir);
+    for (guint i = 0; i < paths->len; i++)
+        unlink(paths->pdata[i]);
 }

@@ -10,6 +10,7 @@
  * again. Times are of the clock of the rank's host. */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,5 +63,7 @@ char *heartbeat_places(const char *dir, double now);
 /* If the run in `dir` last ended without writing its exit status, as after SIGKILL: one line saying which rank was lost
  * first, on which host, in which step and when. NULL if it ended properly, or if nothing is known. g_free. */
 char *heartbeat_last_words(const char *dir);
+/* Replaces the heartbeats of the run in `to` by copies of those in `from`, which keep the time of the file. */
+bool heartbeat_copy_all(const char *to, const char *from, GError **error);
 /* Removes the heartbeats of the run in `dir`, before the ranks of a new start write theirs. */
 void heartbeat_clear(const char *dir);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "run/best.h"
+#include "run/heartbeat.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
 
@@ -20,6 +21,7 @@
  *   checkpoints/ those of later steps
  *   no-NAME      the run has no file or folder NAME
  *   mlflow/      what the run had in a store of MLflow
+ *   ranks/       the heartbeats of the last command
  *   config.yaml
  * and what services_written lists. */
 
@@ -97,7 +99,7 @@ static bool copy_all(const char *dir, const char *folder, int64_t step, GError *
         if (!copy(dir, folder, written[i], error))
             return false;
     keep_store(dir, folder);
-    return put_step(folder, "best", run_linked(dir, "best"), error) &&
+    return heartbeat_copy_all(folder, dir, error) && put_step(folder, "best", run_linked(dir, "best"), error) &&
            put_step(folder, "latest", run_linked(dir, "latest"), error) && put_step(folder, "to", step, error);
 }
 
@@ -229,6 +231,9 @@ static bool go_back(const char *dir, GError **error)
     for (int i = 0; written[i]; i++)
         if (!put_back(dir, written[i], error))
             return false;
+    g_autofree char *folder = g_build_filename(dir, "rollback", NULL);
+    if (holds_file(dir, HEARTBEAT_FOLDER) && !heartbeat_copy_all(dir, folder, error))
+        return false;
     return rollback_forget(dir, error);
 }
 

@@ -138,3 +138,11 @@ $train run.dir="$work/copy" 2>"$work/log"
 grep -q 'going on from .*step-00000004' "$work/log" || fail "$(cat "$work/log")"
 diff <(losses "$work/other") <(losses "$work/copy") || fail "other losses"
 echo "ok: $kills kills"
+
+# After a start that was killed, an undo brings back how the run had ended.
+"$loam" train "$work/config.yaml" run.dir="$work/over" 'train.length=10 steps' train.keep_every=5 2>"$work/log" || fail "$(cat "$work/log")"
+"$loam" rollback "$work/over" --to 5 2>"$work/log" || fail "$(cat "$work/log")"
+LOAM_FAULT=step:2 "$loam" train "$work/over" train.save_every=0 2>"$work/log" && fail "the start was not killed"
+expect 1 ': lost' "$loam" status "$work/over"
+expect 0 'its newest checkpoint is step 10' "$loam" rollback "$work/over" --undo
+expect 0 ': ended' "$loam" status "$work/over"
