@@ -50,6 +50,27 @@ static bool print_status_json(const RunStatus *status, const char *dir, GError *
         error);
 }
 
+/* With --json: a path that has no run, or no whole one, and what is missing there. */
+static bool print_none(const char *path, const GError *problem, GError **error)
+{
+    return !as_json ||
+           print_json_line(json_pack("{s:s, s:s, s:s}", "run", path, "state", "no run", "problem", problem->message),
+                           error);
+}
+
+/* Warns of what is left of runs, and with --json prints a line for each. */
+static bool print_remnants(const GPtrArray *remnants, GError **error)
+{
+    run_warn_of_remnants(remnants);
+    for (guint i = 0; i < remnants->len; i++) {
+        g_autoptr(GError) problem = NULL;
+        g_autofree char *run = run_find(remnants->pdata[i], &problem);
+        if (run == NULL && !print_none(remnants->pdata[i], problem, error))
+            return false;
+    }
+    return true;
+}
+
 /* Prints the status of a run. *bad grows by 1 if it needs help, *gone if its last checkpoint is missing. */
 static bool print_status(const char *dir, double silent_s, double stalled_s, int *bad, int *gone, GError **error)
 {
@@ -73,16 +94,20 @@ static int find_runs(GPtrArray *dirs, GPtrArray *remnants, char *const *paths, i
     int none = 0;
     for (int i = 0; i < n; i++) {
         g_autoptr(GError) problem = NULL;
-        g_autoptr(GPtrArray) found = run_find_each(remnants, &paths[i], 1, USAGE, n > 1 ? &problem : error);
-        if (found)
+        g_autoptr(GPtrArray) found = run_find_each(remnants, &paths[i], 1, USAGE, &problem);
+        if (found) {
             g_ptr_array_extend_and_steal(dirs, g_steal_pointer(&found));
-        else if (n == 1)
-            return -1;
-        if (problem) {
-            log_warning("%s", problem->message);
-            *worst = MAX(*worst, error_status(problem));
-            none++;
+            continue;
         }
+        if (!print_none(paths[i], problem, error))
+            return -1;
+        if (n == 1) {
+            g_propagate_error(error, g_steal_pointer(&problem));
+            return -1;
+        }
+        log_warning("%s", problem->message);
+        *worst = MAX(*worst, error_status(problem));
+        none++;
     }
     return n > 0 ? none : (fail_user(error, "give a run; usage: " USAGE), -1);
 }
@@ -104,8 +129,7 @@ bool verb_status(int argc, char **argv, GError **error)
         !read_time("--stalled", stalled, &stalled_s, error))
         return false;
     const int none = find_runs(dirs, remnants, argv + 1, argc - 1, &worst, error);
-    run_warn_of_remnants(remnants);
-    if (none < 0)
+    if (!print_remnants(remnants, none < 0 ? NULL : error) || none < 0)
         return false;
     for (guint i = 0; i < dirs->len; i++)
         if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, &gone, error))

@@ -90,9 +90,9 @@ char *run_find(const char *path, GError **error);
 /* Whether the folder holds what a run wrote, but is no run directory: it lost its config.yaml or its checkpoints, or
  * failed before it had them. */
 bool run_is_remnant(const char *dir);
-/* Adds the run directory (char *) that PATH names to `dirs`, or else those of all runs in the folders below it, such as
- * the runs of a sweep, sorted by name; then those that links directly in PATH lead to. Remnants of runs that are found
- * on the way are added to `remnants`, unless that is NULL. */
+/* Adds the run directory (char *) that PATH names to `dirs`, and those of all runs in the folders below it, such as the
+ * runs of a sweep, sorted by name; then, unless PATH is a run, those that links directly in it lead to. Remnants of
+ * runs that are found on the way, outside of runs, are added to `remnants`, unless that is NULL. */
 void run_find_below(GPtrArray *dirs, GPtrArray *remnants, const char *path);
 /* Warns of each remnant by its name, and says what is missing there. */
 void run_warn_of_remnants(const GPtrArray *remnants);

@@ -101,27 +101,35 @@ static bool take_run(GPtrArray *dirs, GPtrArray *remnants, const char *path, boo
     return run != NULL;
 }
 
-/* Links directly in the folder that the user named count if they lead to runs that are not found without them. What a
- * rollback set aside in a remnant looks like a run. */
+/* Whether a folder of this name in a run, or in what is left of one, is its own: what a rollback or a new start set
+ * aside there looks like a run. */
+static bool is_own_folder(const char *name)
+{
+    static const char *const own[] = { "checkpoints", HEARTBEAT_FOLDER, "rollback", "tmp-rollback",
+                                       "spikes",      "task",           "tb",       NULL };
+    return g_strv_contains(own, name) || g_str_has_prefix(name, "before-");
+}
+
+/* Links directly in the folder that the user named count if they lead to runs that are not found without them, unless
+ * that folder is a run. In the folders of a run no remnants are looked for: they may hold copies of its files. */
 static void find_below(GPtrArray *dirs, GPtrArray *remnants, const char *path, int deep)
 {
     bool remnant, ignored;
-    if (take_run(dirs, remnants, path, &remnant))
-        return;
+    const bool run = take_run(dirs, remnants, path, &remnant);
     g_autoptr(GDir) folder = deep > 0 ? g_dir_open(path, 0, NULL) : NULL;
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free), links = g_ptr_array_new_with_free_func(g_free);
     const char *name;
     while (folder && (name = g_dir_read_name(folder)))
-        if (*name != '.' && !(remnant && strcmp(name, "rollback") == 0))
+        if (*name != '.' && !((run || remnant) && is_own_folder(name)))
             g_ptr_array_add(names, g_strdup(name));
     g_ptr_array_sort(names, by_run_name);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *inner = g_build_filename(path, names->pdata[i], NULL);
         const bool link = g_file_test(inner, G_FILE_TEST_IS_SYMLINK);
-        if (link && deep == MOST_DEEP)
+        if (link && deep == MOST_DEEP && !run)
             g_ptr_array_add(links, g_steal_pointer(&inner));
         else if (!link && g_file_test(inner, G_FILE_TEST_IS_DIR))
-            find_below(dirs, remnants, inner, deep - 1);
+            find_below(dirs, run ? NULL : remnants, inner, deep - 1);
     }
     for (guint i = 0; i < links->len; i++)
         if (!has_folder(dirs, links->pdata[i]) && !(remnants && has_folder(remnants, links->pdata[i])))

@@ -178,6 +178,57 @@ static bool is_told(const Heartbeat *first, double failed_s)
                             : isfinite(failed_s) && first->ended != 0 && first->ended != STOPPED;
 }
 
+/* Whether the process has a descriptor of the file; false if this user may not see that. */
+static bool has_open(int64_t pid, const char *file)
+{
+    GStatBuf sought, info;
+    g_autofree char *folder = g_strdup_printf("/proc/%" PRId64 "/fd", pid);
+    g_autoptr(GDir) entries = g_stat(file, &sought) == 0 ? g_dir_open(folder, 0, NULL) : NULL;
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (g_stat(path, &info) == 0 && info.st_dev == sought.st_dev && info.st_ino == sought.st_ino)
+            return true;
+    }
+    return false;
+}
+
+/* The run directory whose lock file the process has open; NULL means unknown. g_free. */
+static char *trained_by(int64_t pid)
+{
+    g_autofree char *folder = g_strdup_printf("/proc/%" PRId64 "/fd", pid);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL), *target = g_file_read_link(path, NULL),
+                        *dir = target ? g_path_get_dirname(target) : NULL;
+        if (dir && g_str_has_suffix(target, "/lock") && run_has_config(dir))
+            return g_steal_pointer(&dir);
+    }
+    return NULL;
+}
+
+/* Whether the folder is a copy of a run that trains elsewhere: the process that rank 0's heartbeat names runs on this
+ * machine and has not ended its run, but does not hold the lock of this folder, as the file system tells it. */
+static bool is_copy(const Heartbeat *first, const char *dir, double now)
+{
+    Heartbeat again;
+    g_autofree char *lock = g_build_filename(dir, "lock", NULL);
+    const Process process = first->ended < 0 ? find_process(first, dir, now) : PROCESS_UNKNOWN;
+    return (process == PROCESS_RUNS || process == PROCESS_SUSPENDED) && lock_is_free(lock) &&
+           !has_open(first->pid, lock) && heartbeat_read(dir, 0, &again) && again.beat == first->beat;
+}
+
+static char *describe_copied(const Heartbeat *first)
+{
+    g_autofree char *dir = trained_by(first->pid), *name = dir ? text_printable(dir) : NULL;
+    return name ? g_strdup_printf("nobody trains here: process %" PRId64 ", which its heartbeat names, trains in %s",
+                                  first->pid, name)
+                : g_strdup_printf("nobody trains here: process %" PRId64 ", which its heartbeat names, does not hold "
+                                  "the lock of this folder, which is a copy",
+                                  first->pid);
+}
+
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s,
                        double failed_s)
 {
@@ -185,6 +236,11 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
     Ranks all = { .silent = INFINITY };
     if (!heartbeat_read(dir, 0, &first)) {
         read_lock(status, dir);
+        return;
+    }
+    if (is_copy(&first, dir, now)) {
+        status->state = is_told(&first, failed_s) ? RUN_FAILED : RUN_LOST;
+        status->place = describe_copied(&first);
         return;
     }
     for (int r = 0; r < first.ranks; r++)

@@ -44,7 +44,8 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
  * the ranks without an exit status has written a heartbeat for silent_s seconds, by its own clock or that of the file
  * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. It is not
  * lost but failed if its last event is the error that ended it, as when that rank could not write its exit status, or
- * was killed after the error. If one exists here, a silent run is stalled, and so is one with a process here that is
+ * was killed after the error. It is lost, too, if rank 0's process runs on this machine but does not hold the lock of
+ * `dir`: then `dir` is a copy. If one exists here, a silent run is stalled, and so is one with a process here that is
  * silent for longer than silent_s or suspended (SIGSTOP). A run that is not lost is stalled if a rank has been in the
  * same phase for longer than stalled_s seconds and than 20 steps take, else alive. Without a heartbeat of rank 0 it is
  * alive if its lock is held, else what its last events say. A run that does not run and whose last event is a rollback

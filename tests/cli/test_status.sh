@@ -60,6 +60,35 @@ until_true "$loam" status "$work/suspended" >"$work/out"
 kill -TERM "$pid"
 wait "$pid" || true
 
+# A copy of a run that trains: nobody trains there, whatever the process in its heartbeat does.
+$long run.dir="$work/living" 2>"$work/log" &
+pid=$!
+until_true grep -q '"kind":"save"' "$work/living/metrics.jsonl" 2>/dev/null
+until_true cp -a "$work/living" "$work/backup" 2>/dev/null
+expect 1 ': lost' "$loam" status "$work/backup"
+grep -q "nobody trains here: process $pid, which its heartbeat names, trains in $work/living\$" "$work/out" || fail "$(cat "$work/out")"
+kill -STOP "$pid"
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+expect 1 ': lost' "$loam" status "$work/backup" --silent 0.05s --stalled 0.01s
+! grep -q 'kill\|stalled  ' "$work/out" || fail "$(cat "$work/out")"
+expect 0 ': lost' "$loam" watch "$work/backup" # it returns
+expect 1 ': stalled' "$loam" status "$work/living" --silent 0.05s
+kill -CONT "$pid"
+until_true "$loam" status "$work/living" >"$work/out"
+grep -q ': alive$' "$work/out" || fail "$(cat "$work/out")"
+kill -TERM "$pid"
+wait "$pid" || true
+
+# A run inside the folder of another one counts too, though not what loam itself keeps in a run.
+cp -r "$work/run" "$work/outer"
+mkdir -p "$work/outer/fine" "$work/outer/rollback" "$work/outer/before-1" "$work/outer/copies"
+cp -r "$work/killed" "$work/outer/fine/tuned"
+cp -r "$work/killed" "$work/outer/rollback/was"
+cp -r "$work/killed" "$work/outer/before-1/was"
+cp "$work/run/metrics.jsonl" "$work/outer/copies/"
+expect 1 "$work/outer/fine/tuned: lost" "$loam" status "$work/outer"
+[ "$(grep -c '^[^ ]' "$work/out")" = 2 ] && grep -q "^$work/outer: stopped" "$work/out" && ! grep -q 'warning: ' "$work/err" || fail "$(cat "$work/out" "$work/err")"
+
 # A command that is refused on a run that has ended leaves it ended.
 "$loam" train "$config" run.dir="$work/done" train.length=3steps 2>"$work/log"
 expect 1 'is a run with model.width' "$loam" train "$work/done" model.width=64 train.length=4steps
@@ -91,6 +120,10 @@ expect 1 '1 of 2 runs is stalled, lost or failed' "$loam" status "$work/run" "$w
 expect 1 '1 of 3 paths is no run' "$loam" status "$work/run" "$work/absent" "$work/killed" --silent 1h
 grep -q "$work/run: stopped" "$work/out" && grep -q "$work/killed: " "$work/out" || fail "$(cat "$work/out")"
 grep -q "warning: $work/absent is no run of loam: there is no such folder" "$work/err" || fail "$(cat "$work/err")"
+expect 1 '1 of 2 paths is no run' "$loam" status "$work/run" "$work/absent" --json
+[ "$(grep -c '^{' "$work/out")" = 2 ] && grep -q "\"run\": *\"$work/absent\", *\"state\": *\"no run\", *\"problem\": *\".* there is no such folder" "$work/out" || fail "$(cat "$work/out")"
+expect 1 'there is no such folder' "$loam" status "$work/absent" --json
+grep -q '"state": *"no run"' "$work/out" || fail "$(cat "$work/out")"
 mkdir -p "$work/sweep/lr=1"
 cp -r "$work/run" "$work/sweep/lr=1/seed-2"
 cp -r "$work/run" "$work/sweep/lr=1/seed-1"
