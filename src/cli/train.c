@@ -70,6 +70,22 @@ static void add_override(GPtrArray *overrides, const char *name, int64_t value, 
     g_ptr_array_add(overrides, g_strdup_printf("%s=%" PRId64 "%s", name, value, unit));
 }
 
+/* The folder of a rehearsal: that of the run with "-rehearsal" after its name. dir: as it was given, perhaps "." or
+ * with slashes at its end. g_free. */
+static char *rehearsal_dir(const char *dir)
+{
+    g_autofree char *last = g_path_get_basename(dir), *plain = g_strdup(dir);
+    for (size_t end = strlen(plain); end > 1 && plain[end - 1] == '/'; end--)
+        plain[end - 1] = '\0';
+    if (*dir == '\0')
+        return g_strdup("");
+    if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
+        g_free(plain);
+        plain = g_canonicalize_filename(dir, NULL);
+    }
+    return g_strconcat(plain, "-rehearsal", NULL);
+}
+
 /* The overrides that make a rehearsal of the configuration of a file, followed by the n given ones; they do not depend
  * on the layout, so that a rehearsal can go on in another one. A NULL-terminated array; g_strfreev. */
 static char **rehearsal_overrides(const Config *config, char **given, int n)
@@ -85,9 +101,14 @@ static char **rehearsal_overrides(const Config *config, char **given, int n)
     add_override(overrides, "train.batch", MIN(config_batch_samples(config), BATCH), " samples");
     if (config->data.compat == COMPAT_MEGATRON) /* its order of samples is made for so many */
         add_override(overrides, "data.compat_samples", COMPAT_SAMPLES, "");
-    g_ptr_array_add(overrides, g_strconcat("run.dir=", config->run.dir, "-rehearsal", NULL));
-    for (int i = 0; i < n; i++)
+    const char *dir = config->run.dir;
+    for (int i = 0; i < n; i++) {
         g_ptr_array_add(overrides, g_strdup(given[i]));
+        if (g_str_has_prefix(given[i], "run.dir="))
+            dir = given[i] + strlen("run.dir=");
+    }
+    g_autofree char *folder = rehearsal_dir(dir);
+    g_ptr_array_add(overrides, g_strconcat("run.dir=", folder, NULL));
     g_ptr_array_add(overrides, NULL);
     return (char **)g_ptr_array_free(overrides, false);
 }
@@ -99,6 +120,18 @@ static bool load_rehearsal(Config *config, const char *path, char **given, int n
         return false;
     g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
     return config_load_run(config, path, overrides, (int)g_strv_length(overrides), error);
+}
+
+/* Says what a run begins with that takes the options of the run PATH into a folder of its own: not its weights. */
+static void note_other_folder(const Config *config, const char *path, char **given, int n)
+{
+    g_autofree char *run = run_of(path), *there = run_of(config->run.dir);
+    g_autofree char *init =
+        *config->train.init ? g_strconcat("train.init=", config->train.init, NULL) : g_strdup("random weights");
+    if (run && there == NULL && !config_is_given(given, n, "train.init"))
+        log_warning("%s is a new run with the options of %s and starts from %s; to start from that run's weights, add "
+                    "train.init=%s",
+                    config->run.dir, path, init, path);
 }
 
 /* ---- several runs of one configuration, one after another ---- */
@@ -455,5 +488,7 @@ bool verb_train(int argc, char **argv, GError **error)
     g_auto(Config) config = { 0 };
     const bool loaded = rehearse ? load_rehearsal(&config, argv[1], argv + 2, argc - 2, error)
                                  : config_load_run(&config, argv[1], argv + 2, argc - 2, error);
+    if (loaded && !rehearse)
+        note_other_folder(&config, argv[1], argv + 2, argc - 2);
     return train_agree(&config, loaded, error) && train_run(&config, trace, error);
 }

@@ -28,9 +28,10 @@ moves() {
     local alone=(parallel.ranks=1 parallel.tensor=1 parallel.pipeline=1 parallel.zero=0)
     rehearse "$recipe" "$recipe" 10 "${alone[@]}" "$@"
     rehearse "$recipe" one 10 "${alone[@]}" "$@"
-    sed -i '/"kind":"train"/!d' "$work/$recipe/metrics.jsonl" "$work/one/metrics.jsonl" # parts of a run end with evaluations
-    near "$work/one" "$work/$recipe"
-    rm -r "$work/one"
+    local parts=$work/$recipe-rehearsal one=$work/one-rehearsal
+    sed -i '/"kind":"train"/!d' "$parts/metrics.jsonl" "$one/metrics.jsonl" # parts of a run end with evaluations
+    near "$one" "$parts"
+    rm -r "$one"
 }
 moves tr1-13b 8 '2 per tensor-parallel group, a pipeline of 4 stages, ZeRO 1' 'parallel.ranks=4 parallel.tensor=1 parallel.pipeline=2 parallel.zero=2'
 moves fairseq-lm-mt5 8 'ZeRO 3' 'parallel.ranks=4 parallel.tensor=2 parallel.zero=1' data.valid="$work/eod"
@@ -42,3 +43,21 @@ expect 1 '--rehearse is for one run' "$loam" train configs/gpt2.yaml --rehearse 
 "$loam" train "$work/config.yaml" run.dir="$work/run" train.length='5 steps' 2>"$work/err" || fail "$(tail -n 1 "$work/err")"
 expect 0 "saved $work/run-rehearsal/checkpoints/step-00000002" "$loam" train "$work/run" --rehearse train.length='2 steps'
 [ "$(readlink "$work/run/checkpoints/latest")" = step-00000005 ] || fail "the rehearsal changed the run"
+
+# Its folder is that of the run with "-rehearsal" after its name, wherever run.dir is said and however its path ends.
+rm -r "$work/run-rehearsal"
+rehearsed() { # FOLDER COMMAND…
+    expect 0 "saved $1/checkpoints/step-00000002" "${@:2}" --rehearse train.length='2 steps'
+    rm -r "$1"
+}
+rehearsed "$work/said-rehearsal" "$loam" train "$work/config.yaml" run.dir="$work/said"
+[ ! -e "$work/said" ] || fail "a rehearsal in the folder of the run"
+rehearsed "$work/run-rehearsal" "$loam" train "$work/run/"
+rehearsed "$work/said-rehearsal" "$loam" train "$work/run" run.dir="$work/said//"
+(echo "run: { dir: $work/said/ }" && sed /^run:/d "$work/config.yaml") >"$work/slash.yaml"
+rehearsed "$work/said-rehearsal" "$loam" train "$work/slash.yaml"
+loam=$(realpath "$loam")
+cd "$work/run"
+rehearsed "$work/run-rehearsal" "$loam" train .
+rehearsed "$work/run-rehearsal" "$loam" train "$work/config.yaml" run.dir=./
+[ "$(find "$work/run" -name '*-rehearsal')" = "" ] || fail "a rehearsal inside the run: $(ls -A "$work/run")"
