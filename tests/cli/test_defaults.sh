@@ -79,6 +79,30 @@ expect 0 'nothing left to do' "$loam" train "$work/empty.yaml" run.dir="$work/ne
     data.train="$work/data" train.length=2 'train.batch=4 samples' tokenizer.path="$work/tok.model"
 expect 0 'loss' "$loam" eval "$work/next" data.valid="$work/data-valid" --samples 4
 
+# A configuration that takes its tokenizer from that folder says how to go on; another folder does not take the run's weights.
+init="$work/empty.yaml run.dir=$work/next train.init=$work/gpt2-tiny data.train=$work/data train.length=3"
+# shellcheck disable=SC2086
+expect 1 "train.init $work/gpt2-tiny is gone, which the run took its tokenizer from; \`loam train $work/next\` goes on" "$loam" train $init 'train.batch=4 samples'
+expect 0 "$work/fork is a new run with the options of $work/moved and starts from random weights; to start from that run's weights, add train.init=$work/moved" \
+    "$loam" train "$work/moved" run.dir="$work/fork" train.length=1
+expect 0 'step 2/2' "$loam" train "$work/moved" run.dir="$work/fork" train.length=2 train.log_every=1
+expect 0 'step 1/1' "$loam" train "$work/moved" run.dir="$work/forked" train.init="$work/moved" train.length=1 train.log_every=1
+! grep -q 'is a new run' "$work/err" || fail "$(cat "$work/err")"
+
+# Adapters have AdamW and their own rate, with a task or without; steps relative to the size of a matrix are warned of.
+adapters() { "$loam" plan "$work/empty.yaml" run.dir="$work/new" data.train="$work/data" train.length='100 steps' lora.rank=4 --options "$@" 2>"$work/err" |
+    sed -n '/^optim:/,/^[a-z]*:$/s/^  \(name\|lr\|weight_decay\): //p' | xargs; }
+for base in moved t5-1.1-tiny; do
+    [ "$(adapters train.init="$work/$base")" = 'adamw 0.0005 0' ] || fail "adapters of $base: $(adapters train.init="$work/$base") $(cat "$work/err")"
+    ! grep -q 'warning: lora.rank' "$work/err" || fail "$(cat "$work/err")"
+    adapters train.init="$work/$base" optim.name=adamw_rms >"$work/out"
+    grep -q 'warning: lora.rank with optim.name=adamw_rms: .* write optim.name=adamw$' "$work/err" || fail "$(cat "$work/err")"
+done
+adapters train.init="$work/t5-1.1-tiny" optim.name=adafactor >"$work/out"
+grep -q 'warning: lora.rank with optim.name=adafactor: .* optim.scale_parameter=false' "$work/err" || fail "$(cat "$work/err")"
+adapters train.init="$work/t5-1.1-tiny" optim.name=adafactor optim.scale_parameter=false >"$work/out"
+! grep -q 'warning: lora.rank' "$work/err" || fail "$(cat "$work/err")"
+
 # From a Hugging Face folder.
 "$loam" export "$work/moved" --to hf --out "$work/hf" >/dev/null 2>&1
 expect 0 'step 2/2' "$loam" train "$work/empty.yaml" run.dir="$work/from-hf" train.init="$work/hf" data.train="$work/data" \

@@ -265,11 +265,25 @@ static void advise_updates(const Config *config, int64_t epoch_samples, int64_t 
         epoch, batch, config->data.packed ? "packed sequences of several examples" : "examples", total);
 }
 
+/* Warns of adapters whose second matrix, which starts at zero, would have steps of almost no length. */
+static void advise_adapters(const Config *config)
+{
+    const OptimConfig *optim = &config->optim;
+    const bool relative = (optim->name == OPTIM_ADAFACTOR && optim->scale_parameter) || optim->name == OPTIM_ADAMW_RMS;
+    g_autofree char *name = options_plain_value(config_options(), config, options_find(config_options(), "optim.name"));
+    if (config->model.lora.rank > 0 && relative)
+        log_warning(
+            "lora.rank with optim.name=%s: its steps are relative to the size of a matrix, and one of an adapter's two "
+            "starts at zero, so that it learns next to nothing; write optim.name=adamw%s",
+            name, optim->name == OPTIM_ADAFACTOR ? ", or optim.scale_parameter=false" : "");
+}
+
 void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
 {
     config_advise_idle(config);
     config_advise_run_control(config);
     advise_updates(config, epoch_samples, total);
+    advise_adapters(config);
     if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
         log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");
     if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)

@@ -390,6 +390,8 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
     recipe_add_model(&config->model, of_model);
     if (task)
         recipe_add_task(&config->task, &config->model, of_model);
+    if (config->model.lora.rank > 0)
+        recipe_add_adapters(of_model);
     if (!apply_unsaid(config, layers, of_model, error))
         return false;
     if (task && !option_settings_find(layers, "data.target_length"))
@@ -402,5 +404,7 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
                          of_optimizer);
     if (task)
         recipe_add_task_optimizer(&config->model, config->optim.name, of_optimizer);
+    if (config->model.lora.rank > 0)
+        recipe_add_adapters_optimizer(config->optim.name, of_optimizer);
     return apply_unsaid(config, layers, of_optimizer, error);
 }

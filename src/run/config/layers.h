@@ -33,3 +33,7 @@ void recipe_add_task(const TaskConfig *task, const ModelConfig *model, GPtrArray
 void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings);
 /* For fine-tuning on a task: appends the learning rate. */
 void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings);
+/* With adapters (lora.rank), with and without a task: appends the optimizer; then, of the optimizer that the run has,
+ * the learning rate. */
+void recipe_add_adapters(GPtrArray *settings);
+void recipe_add_adapters_optimizer(int optimizer, GPtrArray *settings);

@@ -1,7 +1,9 @@
 /* load.c: a configuration from its sources, in stages: config_load, and with the tokenizer config_resolve. */
 #include "base/log.h"
+#include "base/text.h"
 #include "model/hf/hf.h"
 #include "run/config/layers.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -183,11 +185,28 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }
 
+/* Fails because the tokenizer cannot be opened. If the run took its path from the model of train.init, which is gone,
+ * the run's own copy can be used. */
+static Tokenizer *fail_tokenizer(const Config *config, GError **error)
+{
+    const char *init = config->train.init;
+    const bool given = config->given && g_strv_contains((const char *const *)config->given, "tokenizer.path");
+    g_autofree char *run = *config->run.dir && *init && !given ? run_of(config->run.dir) : NULL,
+                    *own = run ? tokenizer_find(run, NULL) : NULL, *word = run ? text_shell_word(run) : NULL;
+    fail_context(error, "tokenizer.path");
+    if (own && !g_file_test(init, G_FILE_TEST_EXISTS))
+        fail_context(error,
+                     "train.init %s is gone, which the run took its tokenizer from; `loam train %s` goes on "
+                     "with the run's own copy",
+                     init, word);
+    return NULL;
+}
+
 Tokenizer *config_open_tokenizer(const Config *config, GError **error)
 {
     g_autoptr(Tokenizer) tok = tokenizer_open(config->tokenizer.path, error);
     if (!tok)
-        return fail_context(error, "tokenizer.path");
+        return fail_tokenizer(config, error);
     if (config->model.vocab > 0)
         tokenizer_fit(tok, config->model.vocab);
     if (needs_sentinels(config, tok))

@@ -159,7 +159,7 @@ static const Recipe task_recipes[] = {
     { ANY_FAMILY, OPTIM_MUON, ANY, "optim.lr=1e-4; optim.schedule=linear; optim.warmup=6%" },
 };
 
-/* Fine-tuning with adapters (LoRA): AdamW, because Adafactor's steps are relative to the size of a matrix, and one of
+/* Training of adapters (LoRA): AdamW, because Adafactor's steps are relative to the size of a matrix, and one of
  * an adapter's two matrices starts at zero. */
 static const char lora_optimizer[] = "optim.name=adamw", lora_settings[] = "optim.lr=5e-4; optim.weight_decay=0";
 
@@ -188,8 +188,6 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
 {
     const Task *task = task_find(config->name);
     const int64_t longest = model_config_bounds_length(model) ? model->max_positions : INT32_MAX;
-    if (model->lora.rank > 0)
-        add_recipe(lora_optimizer, settings);
     if (model->classifier != LABELS_NONE) {
         add_recipe(classifier_settings, settings);
         add_length(settings, "data.input_length", MIN(classifier_lengths[model->classifier], longest));
@@ -206,6 +204,15 @@ void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArra
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (is_for(&task_recipes[i], model, optimizer))
             add_recipe(task_recipes[i].settings, settings);
-    if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
+}
+
+void recipe_add_adapters(GPtrArray *settings)
+{
+    add_recipe(lora_optimizer, settings);
+}
+
+void recipe_add_adapters_optimizer(int optimizer, GPtrArray *settings)
+{
+    if (optimizer == OPTIM_ADAMW)
         add_recipe(lora_settings, settings);
 }
