@@ -112,7 +112,7 @@ grep -q '^optim.lr=0.01 & \$[0-9.]* \\pm [0-9.]*\$ & ' out && grep -q '^\\begin{
 value=$(at_step runs/grid/optim.lr=1e-2/seed-2 30 accuracy)
 sed -n 1p out | grep -q "\"name\":\"accuracy\",\"n\":3,.*\"values\":\[[0-9.]*,$value,[0-9.]*\]" || fail "no $value of step 30: $(cat out)"
 "$loam" collect runs/grid --format tsv >out
-[ "$(awk -F '\t' 'NF == 8' out | wc -l)" = 3 ] || fail "$(cat out)"
+[ "$(awk -F '\t' 'NF == 9' out | wc -l)" = 3 ] || fail "$(cat out)"
 echo "ok: Markdown, LaTeX, TSV, JSON"
 
 # Two tasks: their scores side by side; a list of seeds; a row by path; a run of no task by its loss.
@@ -176,7 +176,7 @@ status=0
 "$loam" collect runs/bad --format json >out 2>err || fail "$(cat err)"
 [ "$(grep -c '"failed":1' out)" = 1 ] || fail "$(cat out)"
 "$loam" collect runs/bad --format tsv >out 2>err || fail "$(cat err)"
-[ "$(head -n 1 out | cut -f 7-)" = "$(printf 'failed\tuntrained')" ] && [ "$(grep '^optim.lr=10' out | cut -f 7)" = 1 ] || fail "$(cat out)"
+[ "$(head -n 1 out | cut -f 7-)" = "$(printf 'failed\tuntrained\tchanged')" ] && [ "$(grep '^optim.lr=10' out | cut -f 7)" = 1 ] || fail "$(cat out)"
 "$loam" collect runs/bad --format latex >out 2>err && grep -q '^optim.lr=10 & .* & failed' out && grep -q '{lrrl}' out || fail "$(cat out)"
 "$loam" collect runs/marks --format latex >out 2>err && grep -q '^optim.lr=0 & .* & step 0: no better than the start ' out || fail "$(cat out)"
 echo "ok: equal values, models that are no better, failed runs"
