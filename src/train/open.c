@@ -91,6 +91,14 @@ static void plan_length(Trainer *t, bool count_tokens)
     }
 }
 
+/* Whether the run has read its samples in batches of other sizes than this configuration's, so that samples say how far
+ * it is and steps do not. */
+static bool has_changed_batch(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    return batch_samples(&t->plan.sizes, 0, state->steps) != state->samples - state->skipped_samples;
+}
+
 /* Sets the learning-rate schedule. Percentages of the length, such as optim.warmup=6%, refer to the number of steps
  * from the run's first step to its end. */
 static void plan_schedule(Trainer *t, bool count_tokens)
@@ -105,6 +113,12 @@ static void plan_schedule(Trainer *t, bool count_tokens)
                    { &schedule->decay, optim->decay_length },
                    { &schedule->cycle, optim->cycle } };
     *schedule = config_schedule(&t->config, loader_epoch_packed(t->train), count_tokens);
+    const bool changed = has_changed_batch(t);
+    for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
+        const int64_t samples = config_samples(&t->config, shares[i].amount, loader_epoch_packed(t->train));
+        if (changed && samples > 0 && shares[i].span->unit == UNIT_STEPS)
+            *shares[i].span = (RunSpan){ (double)samples, UNIT_SAMPLES };
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(shares); i++)
         if (t->length.steps >= 0 && shares[i].amount.unit == UNIT_PERCENT && shares[i].span->unit == UNIT_STEPS)
             shares[i].span->value = (double)config_share(shares[i].amount, t->length.steps);

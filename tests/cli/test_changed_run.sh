@@ -27,6 +27,11 @@ done
 stops $first run.dir=stop 'train.length=400 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
 ends stop 'train.batch=8 samples' 'train.stop_at=104 samples'
 [ "$(readlink stop/checkpoints/latest)" = step-00000028 ] || fail "20 steps of 2 and 8 of 8 samples are 104"
+# So does a decay in samples: at step 40, after 200 of 400 samples, the rate is about half its peak.
+stops $first run.dir=decay 'train.length=400 samples' optim.decay_until='400 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
+"$loam" train decay 'train.batch=8 samples' train.exit_every=0 2>err || fail "$(cat err)"
+sed -n 's/.*"kind":"train","step":40,.*"lr":\([-0-9.e]*\),.*/\1/p' decay/metrics.jsonl | awk '{ exit !($1 > 1.5e-3 && $1 < 1.8e-3) }' ||
+    fail "the rate of a decay in samples: $(grep '"kind":"train"' decay/metrics.jsonl)"
 
 # A run that was not trained with its options from the start is marked, by what decides the learning.
 first="$loam train config.yaml train.eval_every=20 train.save_every=10 train.log_every=20"
