@@ -1,5 +1,6 @@
 #include "data/labels.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -48,4 +49,82 @@ bool labels_check(const char *names, const char *option, GError **error)
             return fail_user(error, "%s: \"%s\" names the class %s twice", option, names, *name);
     }
     return true;
+}
+
+/* ---- other names ---- */
+
+bool labels_check_renamed(const char *old, const char *names, GError **error)
+{
+    g_auto(GStrv) before = text_list(old), after = text_list(names);
+    if (g_strv_length(before) != g_strv_length(after))
+        return true;
+    for (guint i = 0; before[i]; i++) {
+        const int64_t other = labels_find(old, after[i]);
+        if (other >= 0 && other != i)
+            return fail_user(error,
+                             "model.labels=%s: the model's classes are %s in this order, and its class %s would be "
+                             "called %s; leave model.labels out, or give other names in the model's order",
+                             names, old, before[i], after[i]);
+    }
+    return true;
+}
+
+void labels_tell_renamed(const char *old, const char *names)
+{
+    g_auto(GStrv) before = text_list(old), after = text_list(names);
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (g_strv_length(before) != g_strv_length(after))
+        return;
+    for (guint i = 0; before[i]; i++)
+        if (strcmp(before[i], after[i]) != 0)
+            g_string_append_printf(text, "%s%s -> %s", text->len ? ", " : "", before[i], after[i]);
+    if (text->len)
+        log_info("the model's classes get other names: %s", text->str);
+}
+
+/* ---- names that look alike ---- */
+
+/* A character that shows nothing and takes no place, such as a zero-width space, a byte order mark or the choice of an
+ * emoji's style. */
+static bool is_widthless(gunichar c)
+{
+    const GUnicodeType type = g_unichar_type(c);
+    return type == G_UNICODE_FORMAT || (type == G_UNICODE_CONTROL && !g_unichar_isspace(c)) ||
+           (c >= 0xfe00 && c <= 0xfe0f);
+}
+
+char *labels_key(const char *name, bool joined)
+{
+    g_autofree char *one = g_utf8_normalize(name, -1, G_NORMALIZE_ALL_COMPOSE),
+                    *folded = g_utf8_casefold(one ? one : name, -1),
+                    *again = g_utf8_normalize(folded, -1, G_NORMALIZE_ALL_COMPOSE);
+    GString *key = g_string_new(NULL);
+    bool blank = false;
+    for (const char *at = again ? again : folded; *at; at = g_utf8_next_char(at)) {
+        const gunichar c = g_utf8_get_char(at);
+        const bool widthless = is_widthless(c);
+        blank |= g_unichar_isspace(c) || (widthless && !joined);
+        if (g_unichar_isspace(c) || widthless)
+            continue;
+        if (blank && key->len > 0)
+            g_string_append_c(key, ' ');
+        blank = false;
+        g_string_append_unichar(key, c);
+    }
+    return g_string_free(key, false);
+}
+
+char *labels_shown(const char *name)
+{
+    g_autofree char *composed = g_utf8_normalize(name, -1, G_NORMALIZE_DEFAULT_COMPOSE);
+    const bool apart = composed && strcmp(composed, name) != 0;
+    GString *shown = g_string_new("\"");
+    for (const char *at = name; *at; at = g_utf8_next_char(at)) {
+        const gunichar c = g_utf8_get_char(at);
+        if ((c != ' ' && g_unichar_isspace(c)) || is_widthless(c) || (apart && g_unichar_ismark(c)))
+            g_string_append_printf(shown, "[U+%04X]", c);
+        else
+            g_string_append_unichar(shown, c);
+    }
+    return g_string_free(g_string_append_c(shown, '"'), false);
 }

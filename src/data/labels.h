@@ -29,3 +29,15 @@ bool labels_have_names(LabelKind kind);
 /* Checks a list of class names: a name that is empty, occurs twice or is not UTF-8 is a user's error, whose message
  * names `option`. NULL and "" are valid lists. */
 bool labels_check(const char *names, const char *option, GError **error);
+/* Checks that `names` can be other names of a model's classes `old`, class by class: a name that another class has in
+ * `old` is a user's error. Lists of another length, or an empty one, rename nothing. */
+bool labels_check_renamed(const char *old, const char *names, GError **error);
+/* Logs "no -> bad, yes -> good" for the classes that `names` calls otherwise than `old`. */
+void labels_tell_renamed(const char *old, const char *names);
+/* The name without what a reader may overlook: its case, white space at its ends and the length and kind of that
+ * within it, and how a character is written (NFKC). Characters without width count as white space, or with `joined` as
+ * nothing. Two names with an equal key look alike. g_free. */
+char *labels_key(const char *name, bool joined);
+/* The name in quotes, in which characters that nobody sees are written as "[U+00A0]": white space other than a blank,
+ * those without width, and accents beside the letter that they could be one character with. g_free. */
+char *labels_shown(const char *name);

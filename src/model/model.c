@@ -259,8 +259,9 @@ bool model_name_classes(Model *model, const char *labels, GError **error)
         return fail_user(error,
                          "model.labels: \"%s\" are %" PRId64 " names, and the model has %" PRId64 " classes (%s)",
                          labels, labels_count(labels), labels_count(config->labels), config->labels);
-    if (!labels_check(labels, "model.labels", error))
+    if (!labels_check(labels, "model.labels", error) || !labels_check_renamed(config->labels, labels, error))
         return false;
+    labels_tell_renamed(config->labels, labels);
     char *own = g_strdup(labels);
     g_free(config->labels);
     config->labels = own;

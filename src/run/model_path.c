@@ -235,6 +235,15 @@ bool model_find_run(char **run, const char *path, GError **error)
     return false;
 }
 
+/* An id without an embedding could not be read. */
+static bool check_rows(const LoadedModel *loaded, const char *path, GError **error)
+{
+    const int64_t rows = model_config(loaded->model)->vocab;
+    return rows >= tokenizer_size(loaded->tok) ||
+           fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path, rows,
+                     tokenizer_path(loaded->tok), tokenizer_size(loaded->tok));
+}
+
 static bool choose_precision(const LoadedModelSource *source, Precision *precision, GError **error)
 {
     g_autofree char *run = NULL;
@@ -267,7 +276,8 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
         tokenizer_fit(loaded->tok, model_config(loaded->model)->vocab);
     if (loaded->tok && source->blanks && *source->blanks && !tokenizer_set_blanks(loaded->tok, source->blanks, error))
         return false;
-    return loaded->tok && check_hash(loaded, trained, source->tokenizer != NULL, error);
+    return loaded->tok && check_rows(loaded, source->path, error) &&
+           check_hash(loaded, trained, source->tokenizer != NULL, error);
 }
 
 void loaded_model_close(LoadedModel *loaded)
@@ -379,6 +389,10 @@ static bool copy_weights(Model *to, Model *from, GError **error)
     g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
     if (differences)
         return fail_user(error, "%s", differences);
+    const int kind = model_config(to)->classifier, its_kind = model_config(from)->classifier;
+    const char *labels = model_config(to)->labels, *its_labels = model_config(from)->labels;
+    if (kind == its_kind && !labels_check_renamed(its_labels, labels, error))
+        return false;
     ParamStore *params = model_params(to), *sources = model_params(from);
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
@@ -395,7 +409,6 @@ static bool copy_weights(Model *to, Model *from, GError **error)
         params_copy(params, i, sources, source);
     }
     g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
-    const int kind = model_config(to)->classifier, its_kind = model_config(from)->classifier;
     if (fresh && kind != its_kind && its_kind != LABELS_NONE)
         log_warning("the weights are of a classifier of another kind (%s, this one is %s); initialised randomly: %s",
                     label_kind_names[its_kind], label_kind_names[kind], fresh);
@@ -403,6 +416,8 @@ static bool copy_weights(Model *to, Model *from, GError **error)
         log_warning("not among the loaded weights, so initialised randomly: %s", fresh);
     if (left && !(fresh && strcmp(fresh, left) == 0))
         log_warning("among the loaded weights, but not in this model, so ignored: %s", left);
+    if (kind == its_kind)
+        labels_tell_renamed(its_labels, labels);
     return true;
 }
 

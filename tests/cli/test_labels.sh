@@ -235,9 +235,60 @@ grep -q 'labels to train on: B-A 40, O 720' log || fail "$(cat log)"
 sed 's/bad/Good/;3s/Good/bad/' marks.tsv >spelt.tsv
 refuse 'are "Good" and "good" one class?' task.data=spelt.tsv $text 'task.label={mark}'
 run run.dir=runs/spelt task.data=spelt.tsv $text 'task.label={mark}' model.labels=Good,good,bad
-{ printf 'sentence\tMark\n' && cat marks.tsv; } >headed.tsv
-refuse 'headed.tsv:1: the label is "Mark", as the field is called' task.data=headed.tsv $text 'task.label={mark}'
+# So are names that only look different: other spaces, characters without width, accents apart.
+for name in 'goo\xc2\xa0d' 'goo  d' 'goo d\xe3\x80\x80' '\xef\xbb\xbfgoo d' 'goo\xe2\x80\x8bd' '\xef\xbd\x87oo d'; do
+    { printf 'bari\tgoo d\nkoti\tbad\nmesa\t'"$name"'\n'; } >alike.tsv
+    refuse 'one class? Labels may not differ only in case, white space' task.data=alike.tsv $text 'task.label={mark}'
+done
+printf 'bari\tgoo d\nkoti\tbad\nmesa\tgoo\xc2\xa0d\nloni\tgood\n' >alike.tsv
+refuse 'are "goo d" and "goo[U+00A0]d" one class?' task.data=alike.tsv $text 'task.label={mark}'
+printf 'bari\tcaf\xc3\xa9\nkoti\tbad\nmesa\tcafe\xcc\x81\n' >alike.tsv
+refuse 'are "cafe[U+0301]" and "café" one class?' task.data=alike.tsv $text 'task.label={mark}'
+printf 'bari\tgoo\xe2\x80\x8bd\nkoti\tbad\nmesa\tgood\n' >alike.tsv
+refuse 'are "good" and "goo[U+200B]d" one class?' task.data=alike.tsv $text 'task.label={mark}'
+printf 'text,spam\nhello mum,ham\nbuy now,spam\n' >spam.csv
+printf '{"text": "buy now", "spam": "spam"}\n{"text": "hello mum", "spam": "ham"}\n' >spam.jsonl
+printf 'text\tmark\nbari\tbad\n' >run.tsv
+# A row of names, for models that write as well; if only some cells are names, a line asks. A class may be called as its column.
+for family in base t5; do
+    made=("$loam" task prepare $family.yaml --out made --replace 'task.label={mark}' $text)
+    { printf 'Text\tMark\n' && cat marks.tsv; } >headed.tsv
+    expect 1 'headed.tsv:1: the cells are "text, mark", as the columns are called' "${made[@]}" task.data=headed.tsv
+    expect 0 'headed.tsv: 240 examples' "${made[@]}" task.data=headed.tsv task.header=true
+    expect 0 'run.tsv: 2 examples' "${made[@]}" task.data=run.tsv task.header=false
+    { printf 'sentence\tMark\n' && cat marks.tsv; } >headed.tsv
+    expect 0 'headed.tsv:1: a cell is called as its column (text, mark): if this row is the names of the columns, give task.header=true' \
+        "${made[@]}" task.data=headed.tsv
+    for data in spam.csv spam.jsonl; do
+        expect 0 'target  spam' "$loam" task show $family.yaml task.data=$data 'task.input={text}' 'task.label={spam}' --n 9
+    done
+done
+expect 1 'run.tsv:1: the cells are "text, mark"' "$loam" eval runs/marks --task task.valid=run.tsv
 echo "ok: labels that mean none, alike, and of a header"
+
+# Other names for a model's classes: each class keeps its place, and no name goes to another class.
+moved='the model'"'"'s classes are bad,good in this order, and its class'
+for model in runs/marks hf-marks; do
+    for names in good,bad good,other; do
+        expect 1 "$moved bad would be called good" "$loam" predict $model --raw model.labels=$names
+        expect 1 "$moved bad would be called good" "$loam" eval $model --task $marks task.valid=marks.tsv model.labels=$names
+        refuse "$moved bad would be called good" train.init=$model $marks model.labels=$names
+    done
+    expect 0 "the model's classes get other names: bad -> poor, good -> rich" "$loam" predict $model --raw model.labels=poor,rich
+    expect 0 "the model's classes get other names: good -> rich" "$loam" predict $model --raw model.labels=bad,rich
+done
+expect 1 "$moved bad would be called good" "$loam" train runs/marks run.dir=runs/moved train.init=runs/marks model.labels=good,bad
+sed 's/\tgood/\trich/' marks.tsv >rich.tsv
+run run.dir=runs/rich train.init=runs/marks ${marks/marks.tsv/rich.tsv} model.labels=bad,rich
+grep -q "the model's classes get other names: good -> rich" log || fail "$(cat log)"
+echo "ok: other names of classes"
+
+# A tokenizer that has more ids than the model has embeddings is refused before the first text, by every verb.
+cp -r hf-marks more && rm -f more/tokenizer.json
+for i in $(seq 200); do printf '\nmore%d' "$i"; done >>more/vocab.txt
+for verb in 'predict more --raw' 'embed --model more' 'generate --model more' 'export more --to hf --out more-hf'; do
+    expect 1 'more has 128 embedding rows, the tokenizer more/vocab.txt has 261 ids' "$loam" $verb
+done
 
 # Comments and words of several tokens of CoNLL-U; elsewhere a line that begins with # is a word.
 printf '# sent_id = 1\n# text = du pain\n1-2\tdu\t_\n1\tde\tA\n2\tle\tB\n\n# x\n1\tpain\tA\n1.1\tx\tB\n2\t#\tB\n\n' >universal.conllu

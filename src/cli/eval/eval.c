@@ -125,14 +125,8 @@ static bool open_evaluated(Evaluation *e, const char *path, GError **error)
                                        .device = e->config.train.device };
     if (!loaded_model_open(&e->loaded, &source, error))
         return false;
-    Model *model = e->loaded.model;
-    const Tokenizer *tok = e->loaded.tok;
-    token_roles_complete(model_roles(model), tok);
-    if (!task_name_classes(&e->loaded, e->overrides, e->n_overrides, error))
-        return false;
-    return tok == NULL || model_config(model)->vocab >= tokenizer_size(tok) ||
-           fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
-                     model_config(model)->vocab, tokenizer_path(tok), tokenizer_size(tok));
+    token_roles_complete(model_roles(e->loaded.model), e->loaded.tok);
+    return task_name_classes(&e->loaded, e->overrides, e->n_overrides, error);
 }
 
 static bool open_data(Evaluation *e, GError **error)

@@ -16,6 +16,10 @@ bool example_is_blank(const Record *record, const char *template);
  * task's labels. */
 char *example_label(const Task *task, const char *value);
 
+/* Number of cells of a table's first row that are called as their column, if options or the task name the columns and
+ * nothing says whether the file has a header: probably the row is one. 0 for other files. */
+size_t task_named_cells(const RecordSource *source, RecordFormat format, const Record *record);
+
 /* Sets the error for a label that is not in `classes` (names separated by commas); returns false. */
 bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error);
 /* Parses a label of LABELS_VALUE (regression). Fails unless the text is a finite number. */

@@ -147,32 +147,36 @@ static bool add_names(void *context, const TaskExample *example, const Record *r
     if (example->targets->len == 0)
         return true;
     g_auto(GStrv) all = label_names(task, example);
-    for (char **name = all; *name; name++) {
-        g_autofree char *field = g_strdup_printf("{%s}", *name);
-        if (task->target && g_ascii_strcasecmp(field, task->target) == 0)
-            return fail_user(error,
-                             "%s: the label is \"%s\", as the field is called: is this row the names of the columns? "
-                             "Without task.columns the first row names them",
-                             record->where, *name);
+    for (char **name = all; *name; name++)
         if (!label_is_none(NULL, *name) && !add_name(found->names, record->where, *name, error))
             return false;
-    }
     return true;
 }
 
-/* Names that differ only in case or in white space are probably the same class. */
+/* Fails if a name that was checked before looks like this one. seen: labels_key -> name, borrowed. */
+static bool check_alike(const char *path, GHashTable *seen, const char *name, bool joined, GError **error)
+{
+    g_autofree char *key = labels_key(name, joined), *shown = labels_shown(name);
+    const char *other = g_hash_table_lookup(seen, key);
+    if (other == NULL) {
+        g_hash_table_insert(seen, g_steal_pointer(&key), (gpointer)(uintptr_t)name);
+        return true;
+    }
+    g_autofree char *other_shown = labels_shown(other);
+    return fail_user(error,
+                     "%s: are %s and %s one class? Labels may not differ only in case, white space or characters that "
+                     "look alike, unless model.labels names the classes",
+                     path, other_shown, shown);
+}
+
+/* Names that a reader takes for one are probably the same class. */
 static bool check_classes_alike(const char *path, const GPtrArray *names, GError **error)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *folded = g_utf8_casefold(names->pdata[i], -1);
-        const char *other = g_hash_table_lookup(seen, g_strstrip(folded));
-        if (other)
-            return fail_user(error,
-                             "%s: are \"%s\" and \"%s\" one class? Labels may not differ only in case or white space, "
-                             "unless model.labels names the classes",
-                             path, other, (const char *)names->pdata[i]);
-        g_hash_table_insert(seen, g_steal_pointer(&folded), names->pdata[i]);
+    for (int joined = 0; joined < 2; joined++) {
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        for (guint i = 0; i < names->len; i++)
+            if (!check_alike(path, seen, names->pdata[i], joined, error))
+                return false;
     }
     return true;
 }

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/dataset/dataset.h"
-#include "data/task/task.h"
+#include "data/task/special.h"
 
 #include <string.h>
 
@@ -208,6 +208,25 @@ static void advise_header(const Task *task, const char *path)
     record_reader_close(reader);
 }
 
+/* Asks about a table without a header whose first row has a cell that is called as its column. If
+ * all are, task_reader_next fails. */
+static void advise_first_row(const Task *task, const char *path)
+{
+    RecordSource source = task->source;
+    Record record;
+    source.path = path;
+    const bool twice = g_file_test(path, G_FILE_TEST_IS_REGULAR); /* unlike a pipe */
+    RecordReader *reader = twice ? record_reader_open(&source, NULL) : NULL;
+    const size_t named = reader && record_reader_next(reader, &record, NULL)
+                             ? task_named_cells(&source, record_reader_format(reader), &record)
+                             : 0;
+    if (named > 0 && named < json_object_size(record.levels[0]))
+        log_warning("%s: a cell is called as its column (%s): if this row is the names of the columns, give "
+                    "task.header=true",
+                    record.where, record.columns);
+    record_reader_close(reader);
+}
+
 /* Warns that the names of a task's labels do not apply to targets that are made of another field than the task's. */
 static void advise_labels(const Task *task, const TaskConfig *config)
 {
@@ -250,6 +269,7 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
     advise_labels(task, config);
     advise_format(task, config, path);
     advise_header(task, path);
+    advise_first_row(task, path);
 }
 
 bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error)

@@ -2,7 +2,7 @@
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/task/task.h"
+#include "data/task/special.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -194,8 +194,24 @@ static bool check_braces(const TaskReader *reader, const Record *record, GError 
     return true;
 }
 
-/* With the first record: an error if a template lacks braces, or if a table lacks a column of a template, since all its
- * rows would be bad. */
+size_t task_named_cells(const RecordSource *source, RecordFormat format, const Record *record)
+{
+    size_t n = 0;
+    const char *name;
+    json_t *cell;
+    if (source->header != RECORD_BY_FORMAT || !source->columns || !*source->columns ||
+        !record_traits(format)->delimiter)
+        return 0;
+    json_object_foreach((json_t *)(uintptr_t)record->levels[0], name, cell)
+    {
+        g_autofree char *text = g_strstrip(g_strdup(json_string_value(cell)));
+        n += g_ascii_strcasecmp(text, name) == 0;
+    }
+    return n;
+}
+
+/* With the first record: an error if it is a table's header, if a template lacks braces, or if a table lacks a column
+ * of a template, since all its rows would be bad. */
 static bool check_columns(TaskReader *reader, const Record *record, GError **error)
 {
     const Task *task = reader->task;
@@ -203,6 +219,12 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     if (reader->checked)
         return true;
     reader->checked = true;
+    const size_t named = task_named_cells(&task->source, record_reader_format(reader->records), record);
+    if (named > 0 && named == json_object_size(record->levels[0]))
+        return fail_user(error,
+                         "%s: the cells are \"%s\", as the columns are called: is this row their names? "
+                         "task.header=true if it is, task.header=false if it is data",
+                         record->where, record->columns);
     if (!check_braces(reader, record, error))
         return false;
     if (record->columns == NULL)

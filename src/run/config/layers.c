@@ -97,7 +97,7 @@ static bool check_layers_shape(const ModelConfig *start, GPtrArray *layers, cons
     if (differences)
         return fail_user(error, "train.init %s: %s; leave out the options that differ, which are taken from that model",
                          init, differences);
-    return good;
+    return good && (model.classifier != start->classifier || labels_check_renamed(start->labels, model.labels, error));
 }
 
 /* Appends model.* and tokenizer.path of the model that train.init names. If that model is a run, also appends its
