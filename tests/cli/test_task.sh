@@ -23,6 +23,27 @@ cmp scores again || fail "other scores: $(cat again)"
 awk '/^accuracy/ { exit !($3 > 90) }' scores || fail "it learned little: $(cat scores)"
 echo "ok: its scores are those of its predictions: $(head -n 1 scores)"
 
+# A field that is shorter than what must go leaves the whole input to be cut, and the warning says so.
+awk 'BEGIN {
+    long = "tuka koti mesa loni dape gufi rano tive mosu kale bari koti mesa loni dape gufi rano tive"
+    for (i = 0; i < 3; i++)
+        printf "{\"q\": \"bari\", \"c\": \"%s\", \"a\": \"bad\"}\n", long >"short.jsonl"
+    printf "{\"q\": \"%s %s\", \"c\": \"bari\", \"a\": \"bad\"}\n", long, long >"long.jsonl"
+}'
+cat short.jsonl long.jsonl >both.jsonl
+for case in 'short:{q} is shorter than what must go, so the whole input loses its end;' 'long:{q} loses its end;' \
+    'both:{q} loses its end; where it is shorter than what must go (3 inputs), the whole input does;'; do
+    expect 0 "tokens included): the field ${case#*:} task.cut_field" "$loam" task prepare config.yaml --replace --out cut/all \
+        task.data="${case%%:*}.jsonl" task.valid= 'task.input=q: {q} c: {c} end' 'task.target={a}' task.cut_field=q \
+        task.positive= task.scores=accuracy data.input_length=24
+done
+
+# Right answers that --rank does not compare, as its labels come from the examples to train on, count as wrong: a line says so.
+printf '{"text": "bari tuka", "mark": "ghost"}\n{"text": "bari koti", "mark": "bad"}\n' >ghost.jsonl
+expect 0 'ghost.jsonl: 1 of 2 right answers are none of the 2 labels compared' "$loam" eval runs/a --task --rank sum task.valid=ghost.jsonl task.scores=accuracy
+expect 0 'accuracy' "$loam" eval runs/a --task --rank sum
+! grep -q 'labels compared' err || fail "$(cat err)"
+
 # Predictions that are there are not made again: a torn file goes on and ends with the same bytes; one of other answers stays.
 cp predictions.jsonl before.jsonl
 head -c 1700 before.jsonl >predictions.jsonl

@@ -32,6 +32,7 @@ typedef struct Run {
     const char *out_path;
     TaskScores scores;
     int64_t n_examples; /* examples answered so far, by the model or in the file of answers */
+    int64_t n_unlisted; /* those whose right answers are all other texts than the labels of `ranking` */
 } Run;
 
 /* ---- results ---- */
@@ -151,11 +152,24 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
                      run->task.labels, target);
 }
 
+/* Whether the example has right answers and the ranking none of them, so that no choice can be right. */
+static bool is_unlisted(const Run *run, const TaskExample *example)
+{
+    bool listed = !run->ranking || !example->known || example->targets->len == 0;
+    for (guint i = 0; !listed && i < example->targets->len; i++) {
+        g_autofree char *target = g_strdup(example->targets->pdata[i]);
+        listed =
+            g_strv_contains((const char *const *)run->ranking->names, run->encoder.joined ? g_strchug(target) : target);
+    }
+    return !listed;
+}
+
 /* Takes ownership of the example. */
 static bool take_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
     bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
     run->n_examples += good;
+    run->n_unlisted += good && is_unlisted(run, example);
     if (good && run->waiting->len == ANSWER_BATCH)
         good = answer_waiting(run, error);
     if (good && (good = add_prompt(run, record, example, error))) {
@@ -264,6 +278,11 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
         shots_report(run->shots, &run->encoder, file->path);
     if (task_examples_skipped(examples) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
+    if (run->n_unlisted > 0)
+        log_warning("%s: %" PRId64 " of %" PRId64 " right answers are none of the %u labels compared, and count as "
+                    "wrong whatever the model thinks; task.labels names the labels",
+                    file->path, run->n_unlisted, run->n_examples - run->scores.n_unknown,
+                    g_strv_length(run->ranking->names));
     if (run->scores.n_unknown == run->n_examples)
         log_info("%s: the examples have no right answers, so there are no scores", file->path);
     else if (run->scores.n_unknown > 0)

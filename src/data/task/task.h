@@ -222,6 +222,7 @@ typedef struct TaskEncoder {
     /* Counts: */
     int64_t inputs, inputs_cut, targets_cut; /* number of inputs (for LABELS_SPAN: of questions), of inputs that were
                                                 shortened, of targets that were shortened */
+    int64_t fields_short; /* inputs that task.cut_field could not make short enough: they were cut whole */
     int64_t longest_input,
         longest_target; /* the lengths that the longest input and target need, special tokens included */
 } TaskEncoder;

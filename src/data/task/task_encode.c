@@ -104,8 +104,10 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
         if (*encoder->config->cut_field && record && !cut_field(encoder, record, (guint)room, own, error))
             return false;
     }
-    if (own->len > room)
+    if (own->len > room) {
+        encoder->fields_short += *encoder->config->cut_field != '\0';
         cut_tokens(encoder, own, (guint)room);
+    }
     const FrameTokens after = after_text(encoder);
     frame_append(ids, &encoder->frame.before);
     g_array_append_vals(ids, own->data, own->len);
@@ -136,14 +138,30 @@ bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, G
     return true;
 }
 
+/* "the field {text} loses its end; …": which part of the inputs that are too long was removed. g_free. */
+static char *what_is_lost(const TaskEncoder *encoder)
+{
+    const bool start = encoder->config->cut_side == TASK_CUT_START && encoder->task->learns != LABELS_TOKENS;
+    const char *side = start ? "start" : "end", *field = encoder->config->cut_field;
+    g_autofree char *whole = text_grouped(encoder->fields_short);
+    if (*field == '\0')
+        return g_strdup_printf("the input loses its %s", side);
+    if (encoder->fields_short == 0)
+        return g_strdup_printf("the field {%s} loses its %s", field, side);
+    if (encoder->fields_short == encoder->inputs_cut)
+        return g_strdup_printf("the field {%s} is shorter than what must go, so the whole input loses its %s", field,
+                               side);
+    return g_strdup_printf("the field {%s} loses its %s; where it is shorter than what must go (%s inputs), the whole "
+                           "input does",
+                           field, side, whole);
+}
+
 static void report_inputs(const TaskEncoder *encoder, const char *what)
 {
     g_autofree char *all = text_grouped(encoder->inputs), *cut = text_grouped(encoder->inputs_cut);
     const LabelKind learns = encoder->task->learns;
-    const char *field = encoder->config->cut_field;
     const char *limit = encoder->input_limit ? encoder->input_limit : "data.input_length";
-    const char *side = encoder->config->cut_side == TASK_CUT_START && learns != LABELS_TOKENS ? "start" : "end";
-    g_autofree char *part = *field ? g_strdup_printf("the field {%s}", field) : g_strdup("the input");
+    g_autofree char *lost = what_is_lost(encoder);
     const char *beside = encoder->joined && learns == LABELS_NONE ? " beside a target of up to data.target_length" : "";
     if (learns == LABELS_SPAN)
         log_warning("%s: %s of %s questions are longer than half of %s=%" PRId64 " (the longest has %" PRId64
@@ -152,8 +170,8 @@ static void report_inputs(const TaskEncoder *encoder, const char *what)
     else
         log_warning("%s: %s of %s inputs are longer than %s=%" PRId64 " takes%s (the longest needs %" PRId64
                     ", special "
-                    "tokens included): %s loses its %s%s",
-                    what, cut, all, limit, encoder->input_length, beside, encoder->longest_input, part, side,
+                    "tokens included): %s%s",
+                    what, cut, all, limit, encoder->input_length, beside, encoder->longest_input, lost,
                     learns == LABELS_NONE     ? "; task.cut_field and task.cut_side choose"
                     : learns == LABELS_TOKENS ? ""
                                               : "; task.cut_side chooses");
