@@ -38,6 +38,17 @@ for case in 'short:{q} is shorter than what must go, so the whole input loses it
         task.positive= task.scores=accuracy data.input_length=24
 done
 
+# Held-out inputs that are trained on are counted: in the run's dataset, and when two tables become datasets.
+"$loam" eval runs/a --task task.valid=60% >out 2>err || fail "$(cat err)"
+more=$(sed -n 's/.*marks.tsv: \([0-9]*\) examples answered/\1/p' err)
+grep -q "marks.tsv: $((more - held_out)) of $more held-out inputs are trained on" err || fail "$held_out of them were held out: $(cat err)"
+"$loam" eval runs/a --task >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
+{ cat marks.tsv && printf 'loni\tghost\t0\n'; } | awk 'NR < 11 || /ghost/' >part.tsv
+prepared=("$loam" task prepare config.yaml --replace --out cut/all task.scores=accuracy task.positive=)
+expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" task.valid=part.tsv
+expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on' "${prepared[@]}" task.valid=part.tsv
+"${prepared[@]}" >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
+
 # Right answers that --rank does not compare, as its labels come from the examples to train on, count as wrong: a line says so.
 printf '{"text": "bari tuka", "mark": "ghost"}\n{"text": "bari koti", "mark": "bad"}\n' >ghost.jsonl
 expect 0 'ghost.jsonl: 1 of 2 right answers are none of the 2 labels compared' "$loam" eval runs/a --task --rank sum task.valid=ghost.jsonl task.scores=accuracy

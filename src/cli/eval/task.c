@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* An evaluation in progress. */
 typedef struct Run {
@@ -27,8 +28,10 @@ typedef struct Run {
     GPtrArray *prompts; /* char *: their prompts, with examples before the input (--shots); empty without --shots */
     Shots *shots;       /* NULL means none */
     ShotOptions shot_options;
-    Ranking *ranking; /* NULL means that the model generates its answers */
-    AnswersFile *out; /* NULL means that predictions are not written to a file */
+    TaskOverlap *overlap; /* the inputs beside those trained on; NULL means that those are not at hand */
+    char *trained;        /* path prefix of the run's dataset */
+    Ranking *ranking;     /* NULL means that the model generates its answers */
+    AnswersFile *out;     /* NULL means that predictions are not written to a file */
     const char *out_path;
     TaskScores scores;
     int64_t n_examples; /* examples answered so far, by the model or in the file of answers */
@@ -126,12 +129,39 @@ static bool answer_waiting(Run *run, GError **error)
 
 /* ---- examples ---- */
 
+/* Notes the ids of the last input in the batch, as a dataset has them: of several windows the first, and without EOS.
+ */
+static void compare_input(const Run *run, const TaskExample *example)
+{
+    const AnswerBatch *batch = &run->batch;
+    const GArray *ids = batch->ids;
+    guint first = 0, end;
+    if (run->task.learns) {
+        const TaskInputs *inputs = &g_array_index(batch->inputs, TaskInputs, batch->inputs->len - 1);
+        ids = inputs->ids;
+        end = run->task.learns == LABELS_SPAN ? (guint)g_array_index(inputs->cu, int32_t, 1) : ids->len;
+    } else {
+        first = (guint)g_array_index(batch->cu, int32_t, batch->cu->len - 2);
+        end = ids->len - (!run->encoder.joined && tokenizer_eos(run->encoder.tok) >= 0);
+    }
+    const int32_t *input = (const int32_t *)(const void *)ids->data + first, unknown = tokenizer_unk(run->encoder.tok);
+    bool lost = false;
+    for (guint i = 0; i < end - first; i++)
+        lost |= input[i] == unknown;
+    task_overlap_hold(run->overlap, XXH3_64bits(input, (end - first) * sizeof *input),
+                      lost ? task_input_hash(example) : 0);
+}
+
 /* Adds the example to the batch; with --shots, its prompt starts with labelled examples. */
 static bool add_prompt(Run *run, const Record *record, const TaskExample *example, GError **error)
 {
     TaskExample whole = *example;
-    if (!run->shots)
-        return answer_batch_add(&run->batch, &run->encoder, record, example, error);
+    if (!run->shots) {
+        const bool good = answer_batch_add(&run->batch, &run->encoder, record, example, error);
+        if (good && run->overlap)
+            compare_input(run, example);
+        return good;
+    }
     whole.input = shots_prompt(run->shots, &run->encoder, example, run->encoder.target_length, error);
     if (!whole.input)
         return false;
@@ -291,6 +321,19 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
     return task_scores_each(&run->scores, show_score, &as_json, error);
 }
 
+/* Says how many inputs the run was trained on, unless its dataset is gone or cannot be read. */
+static void report_overlap(const Run *run, const TaskFile *file)
+{
+    int64_t n = 0;
+    if (!run->overlap || !task_overlap_train_dataset(run->overlap, run->trained, NULL))
+        return;
+    const int64_t trained = task_overlap_count(run->overlap, &n);
+    g_autofree char *some = text_grouped(trained), *all = text_grouped(n);
+    if (trained > 0)
+        log_warning("%s: %s of %s held-out inputs are trained on, so scores say little of other examples", file->path,
+                    some, all);
+}
+
 static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *options, GError **error)
 {
     char *const read[] = { file->path };
@@ -305,6 +348,8 @@ static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *opt
         good = answers_file_close(run->out, good, error);
     if (good && run->n_examples == 0)
         good = fail_user(error, "%s: no example to evaluate on", file->path);
+    if (good)
+        report_overlap(run, file);
     good = good && report_task(run, file, examples, options, error);
     task_examples_close(examples);
     return good;
@@ -322,6 +367,18 @@ static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
     g_free(train.path);
     g_free(file.path);
     return good;
+}
+
+/* Opens run->overlap if the model is of a run that has its dataset of a task. */
+static bool open_overlap(Run *run, const char *model_path, GError **error)
+{
+    g_autofree char *dir = NULL;
+    if (!model_find_run(&dir, model_path, error))
+        return false;
+    run->trained = dir ? g_build_filename(dir, "task", "train", NULL) : NULL;
+    g_autofree char *meta = dir ? g_strconcat(run->trained, ".json", NULL) : NULL;
+    run->overlap = meta && g_file_test(meta, G_FILE_TEST_EXISTS) ? task_overlap_new() : NULL;
+    return true;
 }
 
 bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const EvalOptions *options,
@@ -347,12 +404,14 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.scores.resamples = options->resamples;
     run.scores.confidence = options->confidence;
     run.scores.seed = (uint64_t)options->resample_seed;
-    bool good = evaluate_task(&run, options, error);
+    bool good = open_overlap(&run, model_path, error) && evaluate_task(&run, options, error);
     answer_batch_free(&run.batch);
     g_ptr_array_unref(run.waiting);
     g_ptr_array_unref(run.prompts);
     shots_close(run.shots);
     ranking_close(run.ranking);
+    task_overlap_free(run.overlap);
+    g_free(run.trained);
     task_scores_free(&run.scores);
     return good;
 }

@@ -293,6 +293,25 @@ bool task_encode_labels(const TaskEncoder *encoder, const char *where, const Tas
 /* The names of all classes that occur in the training file, sorted and separated by commas; free with g_free. */
 char *task_collect_labels(const Task *task, const TaskConfig *config, GError **error);
 
+/* ---- held-out examples that are trained on ---- */
+
+/* Compares two sets of inputs, or of answers, by their hashes; of the held-out ones at most 262,144, so that memory is
+ * bounded. */
+typedef struct TaskOverlap TaskOverlap;
+TaskOverlap *task_overlap_new(void);
+void task_overlap_free(TaskOverlap *overlap);
+/* The hash of the texts of an input, which also decides whether an example is held out. */
+uint64_t task_input_hash(const TaskExample *example);
+/* First all that are held out, then all that are trained on. text: tells apart different texts that have one hash, as
+ * token ids have where a token is unknown: these do not count as trained on. */
+void task_overlap_hold(TaskOverlap *overlap, uint64_t hash, uint64_t text);
+void task_overlap_train(TaskOverlap *overlap, uint64_t hash);
+/* task_overlap_train for the inputs of a dataset that task_prepare made; hashes are the XXH3 of their token ids,
+ * without EOS. */
+bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError **error);
+/* Number of held-out ones that are trained on; *n becomes the number of held-out ones. */
+int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
+
 /* ---- datasets ---- */
 
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset

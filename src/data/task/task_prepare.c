@@ -6,10 +6,22 @@
 #include "data/task/special.h"
 
 #include <string.h>
+#include <xxhash.h>
+
+#define MOST_ANSWERS 100 /* different answers that a choice has at most */
+
+/* The held-out examples beside those that are trained on. */
+typedef struct Comparison {
+    TaskOverlap *inputs, *answers;
+    GHashTable *trained; /* char *: different answers that are trained on, up to one more than MOST_ANSWERS */
+    int64_t n_trained;   /* examples that are trained on */
+} Comparison;
 
 /* A dataset being written. */
 typedef struct Output {
     TaskEncoder *encoder;
+    Comparison *comparison;
+    bool trains; /* its examples are trained on */
     DatasetWriter *writer;
     IoFile *copy;           /* the records (record_copy); NULL means that they are not kept */
     GArray *input, *target; /* int32_t */
@@ -64,6 +76,25 @@ static guint count_targets(const Task *task, const TaskExample *example)
     return task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
 }
 
+static void compare_example(const Output *output, const TaskExample *example)
+{
+    Comparison *c = output->comparison;
+    const char *answer = example->targets->len ? example->targets->pdata[0] : NULL;
+    const uint64_t input = task_input_hash(example), target = answer ? XXH3_64bits(answer, strlen(answer)) : 0;
+    c->n_trained += output->trains;
+    if (output->trains)
+        task_overlap_train(c->inputs, input);
+    else
+        task_overlap_hold(c->inputs, input, input);
+    if (answer && output->trains)
+        task_overlap_train(c->answers, target);
+    else if (answer)
+        task_overlap_hold(c->answers, target, target);
+    if (answer && output->trains && g_hash_table_size(c->trained) <= MOST_ANSWERS &&
+        !g_hash_table_contains(c->trained, answer))
+        g_hash_table_add(c->trained, g_strdup(answer));
+}
+
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
     if (example->excluded)
@@ -90,6 +121,8 @@ static bool keep_record(const Output *output, const Record *record, GError **err
 
 static bool take_example(void *context, const TaskExample *example, const Record *record, GError **error)
 {
+    if (!example->excluded)
+        compare_example(context, example);
     return write_example(context, record, example, error) && keep_record(context, record, error);
 }
 
@@ -131,9 +164,9 @@ static bool publish_copy(Output *output, const char *path, bool good, GError **e
     return good && (output->copy == NULL || io_publish(output->copy, path, error));
 }
 
-/* keep: writes PREFIX.jsonl, too, a copy of the records. */
-static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep,
-                         GError **error)
+/* keep: writes PREFIX.jsonl, too, a copy of the records. trains: the examples are trained on. */
+static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep, bool trains,
+                         Comparison *comparison, GError **error)
 {
     g_autofree char *path = g_strconcat(prefix, ".jsonl", NULL);
     TaskEncoder own = *encoder;
@@ -145,6 +178,8 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     if (!reader)
         return false;
     Output output = { .encoder = &own,
+                      .comparison = comparison,
+                      .trains = trains,
                       .writer = dataset_writer_open(prefix, &meta, false, error),
                       .input = g_array_new(false, false, sizeof(int32_t)),
                       .target = g_array_new(false, false, sizeof(int32_t)),
@@ -272,22 +307,60 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
     advise_first_row(task, path);
 }
 
+/* Warns of held-out inputs that are trained on, and of a model that writes its answer of right answers that it never
+ * sees, if the task is a choice: each answer comes several times. */
+static void report_comparison(const Comparison *c, const Task *task, const char *held_out)
+{
+    int64_t n, n_answers;
+    const int64_t trained = task_overlap_count(c->inputs, &n), seen = task_overlap_count(c->answers, &n_answers),
+                  unseen = n_answers - seen;
+    const guint different = g_hash_table_size(c->trained);
+    g_autofree char *all = text_grouped(n), *some = text_grouped(trained), *none = text_grouped(unseen),
+                    *answers = text_grouped(n_answers);
+    if (trained > 0)
+        log_warning("%s: %s of %s held-out inputs are trained on, so scores say little of other examples", held_out,
+                    some, all);
+    if (task->learns == LABELS_NONE && unseen > 0 && different <= MOST_ANSWERS &&
+        c->n_trained >= 4 * (int64_t)different)
+        log_warning("%s: %s of %s right answers are none of the %u that are trained on", held_out, none, answers,
+                    different);
+}
+
+/* told: a line said already that the held-out file is trained on. */
+static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, const TaskFile *valid, bool told,
+                         const char *prefix, GError **error)
+{
+    g_autofree char *beside = g_strconcat(prefix, "-valid", NULL);
+    Comparison comparison = { .inputs = task_overlap_new(),
+                              .answers = task_overlap_new(),
+                              .trained = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL) };
+    const bool good =
+        (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
+        prepare_file(encoder, train, prefix, false, true, &comparison, error);
+    if (good && valid->path && !encoder->passing && !told)
+        report_comparison(&comparison, encoder->task, valid->path);
+    task_overlap_free(comparison.inputs);
+    task_overlap_free(comparison.answers);
+    g_hash_table_unref(comparison.trained);
+    return good;
+}
+
 bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error)
 {
     TaskFile train, valid;
     if (!task_files(encoder->task, encoder->config, &train, &valid, error))
         return false;
-    g_autofree char *folder = g_path_get_dirname(prefix), *beside = g_strconcat(prefix, "-valid", NULL);
+    g_autofree char *folder = g_path_get_dirname(prefix);
     bool good = train.path || fail_user(error, "task.data is not set: a file of labelled data");
     if (good)
         advise_task(encoder->task, encoder->config, train.path);
-    if (good && valid.path && valid.part == TASK_PART_ALL && !io_check_apart(valid.path, &train.path, 1, NULL))
+    const bool same =
+        good && valid.path && valid.part == TASK_PART_ALL && !io_check_apart(valid.path, &train.path, 1, NULL);
+    if (same)
         log_warning("task.valid: %s is trained on (task.data), so its scores say little of other examples; "
                     "task.valid=5%% holds some out",
                     valid.path);
-    good = good && io_make_directories(folder, error) &&
-           (!valid.path || prepare_file(encoder, &valid, beside, !encoder->passing, error)) &&
-           prepare_file(encoder, &train, prefix, false, error);
+    good = good && io_make_directories(folder, error) && prepare_both(encoder, &train, &valid, same, prefix, error);
     g_free(train.path);
     g_free(valid.path);
     return good;

@@ -153,17 +153,22 @@ int64_t task_reader_count(const TaskReader *reader)
     return reader->read;
 }
 
-/* Equal inputs are always in the same part. */
-static bool belongs(const TaskReader *reader, const TaskExample *example)
+uint64_t task_input_hash(const TaskExample *example)
 {
-    if (reader->file.part == TASK_PART_ALL || reader->file.part == TASK_PART_COPY)
-        return true;
     XXH64_hash_t hash = XXH3_64bits_withSeed(example->input, strlen(example->input), HELD_OUT_SEED);
     if (example->second)
         hash = XXH3_64bits_withSeed(example->second, strlen(example->second), hash);
     for (guint i = 0; example->choices && i < example->choices->len; i++)
         hash = XXH3_64bits_withSeed(example->choices->pdata[i], strlen(example->choices->pdata[i]), hash);
-    bool held_out = (double)(hash >> 11) * 0x1p-53 < reader->file.share;
+    return hash;
+}
+
+/* Equal inputs are always in the same part. */
+static bool belongs(const TaskReader *reader, const TaskExample *example)
+{
+    if (reader->file.part == TASK_PART_ALL || reader->file.part == TASK_PART_COPY)
+        return true;
+    bool held_out = (double)(task_input_hash(example) >> 11) * 0x1p-53 < reader->file.share;
     return held_out == (reader->file.part == TASK_PART_HELD_OUT);
 }
 
