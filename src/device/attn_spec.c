@@ -22,8 +22,7 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     return keys / heads;
 }
 
-/* The pairs of a sequence without a window or a layout: all, or with causal attention max(i + 1 + tk - tq, prefix) keys
- * of query i. */
+/* The pairs of a sequence without window or layout: all, or if causal max(i + 1 + tk - tq, prefix) keys of query i. */
 static double dense_pairs(const AttnSpec *spec, AttnSequence of)
 {
     const int64_t ahead = of.tk - of.tq, prefix = attn_between(of.prefix, 0, of.tk),
@@ -59,9 +58,8 @@ double attn_flops(const AttnSpec *spec, Tensor q, double dense)
 
 /* ---- relative-position buckets ---- */
 
-/* Buckets begin where a logarithm is a whole number, and rounding in float arithmetic could move a distance to the
- * wrong bucket. So this computes in long double, with a margin far above its rounding error and far below the
- * difference of two distances. */
+/* Buckets begin where a logarithm is a whole number, and float rounding could choose the wrong bucket. So this computes
+ * in long double, with a margin far above its rounding error and far below the difference of two distances. */
 #define MARGIN 1e-12L
 
 /* Position of a distance between `from` (0) and `to` (1) on a logarithmic scale. */

@@ -9,8 +9,7 @@
 
 #include <math.h>
 
-/* An array of integers in two copies: one in memory of the host, for checks and FLOP counts, and one in memory of the
- * device, for kernels. */
+/* An array of integers in two copies: on the host, for checks and FLOP counts, and on the device, for kernels. */
 typedef struct BothSides {
     const int32_t *host, *device; /* both pointers are NULL if there is no array */
 } BothSides;
@@ -75,8 +74,7 @@ HOST_DEVICE static inline int64_t attn_between(int64_t x, int64_t low, int64_t h
     return x < low ? low : x > high ? high : x;
 }
 
-/* Sets [*begin, *end) to the range of keys that query i of a sequence may attend to, ignoring spec->layout. Neither
- * bound decreases when i grows. */
+/* Sets [*begin, *end) to the keys that query i may attend to without spec->layout. No bound decreases when i grows. */
 HOST_DEVICE static inline void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin,
                                             int64_t *end)
 {
@@ -117,8 +115,7 @@ typedef struct RelposSpec {
                          */
 } RelposSpec;
 
-/* The bucket of a relative position (key - query). The result is exact: rounding errors of the logarithm never change
- * it. */
+/* The bucket of a relative position (key - query). It is exact: rounding errors of the logarithm never change it. */
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
 /* ALiBi's slope of head `head` of `heads` heads (Press et al. 2022), for any number of heads. If the number of heads is
  * a power of two p, the slopes are 2^(-8/p), 2^(-16/p), …. Otherwise p is the largest power of two below it, and the

@@ -7,8 +7,7 @@
 #include "base/float8.h"
 #include "device/tensor.h"
 
-/* List of all dtypes: X(dtype, its C type, expression that converts x of this type to f64, expression that converts the
- * f64 x to this type). */
+/* All dtypes: X(dtype, its C type, expression that converts x of this type to f64, expression for the reverse). */
 #define CAST_DTYPES(X)                                                                                                 \
     X(DT_F32, float, (double)x, (float)x)                                                                              \
     X(DT_BF16, uint16_t, (double)bf16_to_f32(x), bf16_from_f32((float)x))                                              \

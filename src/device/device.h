@@ -40,9 +40,8 @@ typedef enum Role {
  * operand in earlier microbatches (delayed), or the amax of the operand itself (current). */
 typedef enum Fp8Scaling { FP8_OFF, FP8_DELAYED, FP8_CURRENT } Fp8Scaling;
 
-/* How the linear layers of transformer blocks are trained in FP8, like Transformer Engine's recipes: scale = largest
- * number of the format / amax / 2^margin. With delayed scaling, amax is the largest amax of the last `history`
- * microbatches. */
+/* How linear layers of transformer blocks are trained in FP8, as by Transformer Engine: scale = largest number of the
+ * format / amax / 2^margin. With delayed scaling, amax is the largest amax of the last `history` microbatches. */
 typedef struct Fp8Recipe {
     Fp8Scaling scaling; /* FP8_OFF means no FP8 */
     int32_t margin, history;
@@ -100,14 +99,12 @@ struct Device {
 Device *device_open_cpu(int threads, Precision precision);
 Device *device_open_null(void);                   /* a null device with the dtypes of precision_uniform(DT_F32) */
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
-/* Bytes of all allocations of a null device so far, each rounded up as on GPUs (CUDA_ALIGN); memory that was freed is
- * still counted. */
+/* Bytes of all allocations of a null device so far, each rounded up as on GPUs (CUDA_ALIGN); freed ones count. */
 size_t null_memory(const Device *null);
 Device *device_open_reference(void); /* for tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 
-/* Whether matrix products of bf16 are faster than those of f32 on this processor: it has AMX, or it has AVX-512-BF16
- * and is not from Intel. */
+/* Whether bf16 products are faster than f32 on this processor: it has AMX, or AVX-512-BF16 and is not from Intel. */
 bool device_cpu_bf16(void);
 
 /* The reason why the cpu cannot be used, one line, valid until the next call: loam has no kernels for this processor,
@@ -121,10 +118,9 @@ void device_free(Device *dev, void *p); /* frees the memory when all work queued
 /* Free bytes of a GPU's memory; SIZE_MAX for a device that computes in memory of the host, or computes nothing. */
 size_t device_memory_available(Device *dev);
 
-/* Operations and transfers are asynchronous: they are queued and executed in the order of the calls. device_upload
- * copies from the host to the device; the caller may change `from` as soon as device_upload returns. device_download
- * copies from the device to the host; `to` is valid after device_wait_event for an event that was recorded after the
- * download. */
+/* Operations and transfers are asynchronous, in the order of the calls. device_upload copies from the host to the
+ * device; the caller may change `from` as soon as device_upload returns. device_download copies from the device to the
+ * host; `to` is valid after device_wait_event for an event that was recorded after the download. */
 void device_upload(Device *dev, void *to, const void *from, size_t bytes);
 void device_download(Device *dev, void *to, const void *from, size_t bytes);
 DeviceEvent device_record_event(Device *dev);           /* records an event after all work queued so far */
@@ -163,17 +159,15 @@ void device_host_free(Device *dev, void *p); /* all queues must be empty: call d
 void device_copy_to(Device *dev, void *to, const void *from, size_t bytes);
 /* Asynchronous copy from memory `from` of the device to page-locked memory `to`. */
 void device_copy_from(Device *dev, void *to, const void *from, size_t bytes);
-/* Work that is queued in `queue` after this call starts when all work that was queued in `earlier` before this call is
- * done. */
+/* Work queued in `queue` after this call starts when all work queued in `earlier` before this call is done. */
 void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 void device_settle(Device *dev); /* waits until the work of all queues is done */
 
 /* device_upload and device_download for a whole tensor; its copy on the host is contiguous and has the same dtype. */
 void tensor_upload(Device *dev, Tensor to, const void *from);
 void tensor_download(Device *dev, void *to, Tensor from);
-/* Transfer a whole tensor from (tensor_write) and to (tensor_read) contiguous numbers of `dtype` on the host; they are
- * converted if the tensor has another dtype. tensor_read waits for the result; on the null device it does not change
- * `to`. */
+/* Transfer a whole tensor from (tensor_write) and to (tensor_read) contiguous numbers of `dtype` on the host, converted
+ * if the tensor has another dtype. tensor_read waits for the result; on the null device it does not change `to`. */
 void tensor_write(Device *dev, Tensor to, const void *from, DType dtype);
 void tensor_read(Device *dev, void *to, DType dtype, Tensor from);
 /* As tensor_write and tensor_read, for a tensor in memory of the host. */

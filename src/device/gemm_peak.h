@@ -51,6 +51,5 @@ bool gemm_peak_due(const GemmPeak *peak, double share, double now);
  * too few for quartiles. */
 PeakRate gemm_peak_rate(const GemmPeak *peak);
 
-/* Measures the FLOP/s of large matrix products for `seconds`, for a device that does no other work; 0 if there is not
- * enough memory. */
+/* Measures the FLOP/s of large matrix products for `seconds`, for an otherwise idle device; 0 if memory is short. */
 double device_gemm_peak(Device *dev, double seconds);

@@ -1,6 +1,5 @@
 /* op_table.h: the table of functions that a backend has: for memory, for transfers, and one kernel per operation of
- * ops.h. ops.c has already checked the arguments of a kernel. Every entry must be filled: device_new aborts (CHECK) if
- * one is missing. */
+ * ops.h. ops.c has already checked the arguments of a kernel. device_new aborts (CHECK) if an entry is missing. */
 #pragma once
 
 #include "device/device.h"

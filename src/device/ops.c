@@ -1,5 +1,4 @@
-/* ops.c: the functions op_NAME: check an operation's arguments by op_list.inc, once for all backends, and call the
- * backend's kernel. */
+/* ops.c: the functions op_NAME: check arguments by op_list.inc, once for all backends, and call a backend's kernel. */
 #include "base/check.h"
 #include "base/clock.h"
 #include "device/op_table.h"

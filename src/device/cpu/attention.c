@@ -48,8 +48,7 @@ Range attn_seen(const Head *head, int64_t i, const KeyRange *run)
     return (Range){ begin, max_i64(min_i64(range.end - run->begin, run->keys), begin) };
 }
 
-/* Adds keys [begin, end) to the block: extends its last key range if they follow it and fit into its tile, otherwise
- * adds new ranges. */
+/* Adds keys [begin, end) to the block: extends its last range if they follow it within its tile, else adds ranges. */
 static void add_run(Block *b, KeyRange *runs, Tiling tiling, int64_t begin, int64_t end)
 {
     while (begin < end) {

@@ -25,8 +25,7 @@ typedef struct HeadBwd {
     const float *lse; /* (tq) log-sum-exp of the scores */
 } HeadBwd;
 
-/* A key range: keys [begin, begin + keys) of a sequence. In the matrix of scores of a Block their columns begin at
- * `column`. */
+/* A key range: keys [begin, begin + keys) of a sequence. In a Block's matrix of scores they begin at `column`. */
 typedef struct KeyRange {
     int64_t begin, keys, column;
 } KeyRange;
@@ -41,9 +40,8 @@ typedef struct Block {
 } Block;
 
 /* How the scores of a head are divided: into blocks of at most `rows` queries, and the columns of a block into tiles of
- * `columns` columns (a multiple of `unit`). A key range does not cross the end of a tile. It begins at a multiple of
- * `unit`, both in its column and in its first key, which with a layout is counted from the start of its key block.
- * `unit` is a multiple of 4. */
+ * `columns` columns (a multiple of `unit`). A key range does not cross the end of a tile. Its column and its first key,
+ * with a layout counted from its key block, are multiples of `unit`. `unit` is a multiple of 4. */
 typedef struct Tiling {
     int64_t rows, columns, unit;
 } Tiling;

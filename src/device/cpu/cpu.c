@@ -1,5 +1,4 @@
-/* cpu.c: the cpu backend: matrix products by oneDNN, everything else by the kernels, which are built once for each
- * instruction set. */
+/* cpu.c: the cpu backend: matrix products by oneDNN, the rest by the kernels, built once per instruction set. */
 #include "device/cpu/cpu.h"
 #include "base/check.h"
 #include "base/fatal.h"
@@ -13,8 +12,7 @@ bool device_cpu_bf16(void)
 }
 
 /* Makes all threads treat denormal numbers as 0: arithmetic on them is up to a hundred times slower, and no result of a
- * model depends on them. The setting belongs to a thread; OpenMP threads that are created later inherit it from their
- * creator. */
+ * model depends on them. The setting is a thread's; OpenMP threads inherit it from their creator. */
 static void flush_denormals(int threads)
 {
     cpu_flush_denormals(); /* LLVM's OpenMP restores the calling thread's setting at the end of a region */

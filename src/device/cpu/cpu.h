@@ -12,20 +12,17 @@ typedef struct Cpu {
     const Bf16Products *bf16; /* NULL means that the processor has no instructions for products of bf16 */
 } Cpu;
 
-/* Returns scratch memory for one operation, aligned to 64 bytes, not zeroed. The memory is kept and grows to the
- * largest request ever made, so that a run stops allocating after its first step. Must not be called in a parallel
- * region. */
+/* Returns scratch memory for one operation, aligned to 64 bytes, not zeroed. It is kept and grows to the largest
+ * request ever made, so that a run stops allocating after its first step. Must not be called in a parallel region. */
 void *cpu_workspace(Device *dev, size_t bytes);
 
-/* Restricts oneDNN to the instruction set `isa` (Isa.name) and older ones; to be called before the first use
- * of oneDNN. */
+/* Restricts oneDNN to instruction set `isa` (Isa.name) and older ones; to be called before its first use. */
 void cpu_gemm_limit(const char *isa);
 /* y (m,n) = alpha · op(a) op(b) + beta · y for row-major f32 matrices, whose rows are lda, ldb and ldy elements apart.
  * In a parallel region only the calling thread computes. */
 void cpu_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                const float *b, int64_t ldb, float beta, float *y, int64_t ldy);
-/* cpu_gemm for operands of bf16 or f16 on processors without instructions for their products: operands are converted to
- * f32. */
+/* cpu_gemm for operands of bf16 or f16 on processors without instructions for their products: converts them to f32. */
 void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha,
                       float beta);
 /* Computes op_gemm (op_list.inc), and adds bias (N) to every row of y; bias may be NO_TENSOR. */
@@ -39,9 +36,8 @@ typedef struct Panel {
     bool transposed;
     DType dtype;
 } Panel;
-/* y (m,n) = alpha a b + beta y, computed by the calling thread within a parallel region; y is row-major. Numbers are
- * multiplied in the device's compute dtype. scratch is aligned to 64 bytes and has at least cpu_gemm_tile_bytes(m, n,
- * k) bytes. */
+/* y (m,n) = alpha a b + beta y, computed by the calling thread within a parallel region; y is row-major. Multiplies in
+ * the device's compute dtype. scratch is aligned to 64 bytes and has at least cpu_gemm_tile_bytes(m, n, k) bytes. */
 void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha,
                    float beta, void *scratch);
 size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);

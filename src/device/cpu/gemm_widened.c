@@ -137,8 +137,7 @@ static void widen_and_multiply(const Product *p, Block block, Range rows, Range 
     multiply_group(p, left, block, rows, cols);
 }
 
-/* The work of each thread with a block: multiplies groups of rows or, if there are few rows, all rows by its own
- * columns. */
+/* The work of a thread with a block: multiplies groups of rows or, if rows are few, all by its own columns. */
 static void multiply_block(const Product *p, Block block)
 {
     int64_t groups = (p->rows + p->group - 1) / p->group;

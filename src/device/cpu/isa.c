@@ -1,5 +1,4 @@
-/* isa.c: the table of instruction sets, and other code that depends on the processor's architecture, except the
- * kernels. */
+/* isa.c: the table of instruction sets, and other code for each processor architecture, except the kernels. */
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
 

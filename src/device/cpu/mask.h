@@ -53,9 +53,8 @@ static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
                       .kept = philox_kept(drop->rate) };
 }
 
-/* The part of Philox that is the same for all counters of a row: from the first four rounds, everything that does not
- * depend on the last word of the counter, combined with the keys of these rounds; and the keys of the other six
- * rounds. */
+/* The part of Philox that all counters of a row share: of the first four rounds, what does not depend on the counter's
+ * last word, combined with the keys; and the keys of the other six rounds. */
 typedef struct MaskRounds {
     uint32_t x2, y0, z0, z2, w0, w2, keys[6][2];
 } MaskRounds;

@@ -1,6 +1,5 @@
 /* backend.h: the interface of loam-cuda.so, a shared library that the program opens at run time if a GPU is requested.
- * The program and loam-cuda.so must be compiled from the same headers; the fields `signature` and `sizes` of
- * CudaBackend check this. */
+ * Both must be compiled from the same headers, which `signature` and `sizes` of CudaBackend check. */
 #pragma once
 
 #include "device/cuda/cuda.h"

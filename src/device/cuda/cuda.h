@@ -26,8 +26,7 @@ bool cuda_has_driver(void);
 bool cuda_versions(char *text);
 /* Opens loam-cuda.so, at the first call, and sets *n to the number of GPUs. If no GPU can be used, returns false and
  * writes the reason to `why` (CUDA_WHY bytes): loam-cuda.so is missing, cut short, of another build or lacks a library;
- * the driver is missing or too old; the machine has no GPU. The environment variable LOAM_CUDA_BACKEND names another
- * file instead of loam-cuda.so. */
+ * the driver is missing or too old; the machine has no GPU. LOAM_CUDA_BACKEND in the environment names another file. */
 bool cuda_gpus(int *n, char *why);
 /* Sets *gpu to the properties of GPU number `index`. On failure returns false and writes the reason to `why`. */
 bool cuda_describe(int index, CudaGpu *gpu, char *why);
@@ -47,8 +46,7 @@ bool cuda_reserve(Device *dev, size_t bytes);
 Device *cuda_open_beside(Device *dev, char *why);
 /* The queue of a GPU, a cudaStream_t, to which other libraries of CUDA may add work. */
 void *cuda_stream(Device *dev);
-/* Work that is queued for `dev` after this call starts when all work before `event` of `other`, a device on the same
- * GPU, is done. */
+/* Work queued for `dev` from now on starts when all work before `event` of `other`, on the same GPU, is done. */
 void cuda_follow(Device *dev, Device *other, DeviceEvent event);
 /* Whether all work before the event is done; does not wait. Any thread may call it. */
 bool cuda_reached(Device *dev, DeviceEvent event);

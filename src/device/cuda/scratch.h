@@ -189,8 +189,7 @@ static inline size_t scratch_fp8(Tensor y, Tensor a, Tensor bias)
     return scratch_bias(bias) + 16 * ((size_t)tensor_cols(y) * sizeof(float) + (size_t)tensor_cols(a));
 }
 
-/* SCRATCH_OF(name): bytes that a call of operation `name` needs, from its parameters in op_list.inc; 0 if it is not
- * one of these. */
+/* SCRATCH_OF(name): bytes that a call of operation `name` needs, from its parameters in op_list.inc; 0 for others. */
 #define SCRATCH_linear                     , scratch_bias(b)
 #define SCRATCH_fp8_linear                 , scratch_fp8(y, a, bias)
 #define SCRATCH_fp8_scale                  , 2048

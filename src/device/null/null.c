@@ -28,8 +28,7 @@ size_t null_memory(const Device *null)
     return ((const Null *)null->impl)->memory;
 }
 
-/* Counts a launch, unless the operation joins that of earlier ones of its group, and the scratch memory that it needs.
- */
+/* Counts a launch, unless the operation joins an earlier one of its group, and the scratch memory that it needs. */
 static void add_launch(Device *dev, int op, size_t bytes)
 {
     Null *null = dev->impl;

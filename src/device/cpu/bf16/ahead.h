@@ -1,5 +1,4 @@
-/* ahead.h: prefetches the numbers that bf16_pack will read soon into the second-level cache, a few cache lines at a
- * time, between other work. */
+/* ahead.h: prefetches numbers that bf16_pack will read soon to the second-level cache, a few lines at a time. */
 #pragma once
 
 #include "device/cpu/bf16/panel.h"

@@ -10,8 +10,7 @@ KeyPanels bf16_key_panels(const AttnSpec *spec, int64_t panels)
     return (KeyPanels){ unit, each, units * unit, units * each };
 }
 
-/* The number of keys that are packed as one sequence of panels: all keys or, if panels may not cross units of keys, one
- * unit. */
+/* The number of keys packed as one sequence of panels: all or, if panels may not cross units of keys, one unit. */
 static int64_t packed_together(KeyPanels kp, int64_t keys)
 {
     return kp.unit % PANEL == 0 ? keys : kp.unit;

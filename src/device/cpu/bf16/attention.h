@@ -44,8 +44,7 @@ static inline int64_t panel_of_key(KeyPanels kp, int64_t key)
 
 /* Packs the rows of t (keys, size) as right panels, for products that sum over channels. */
 void bf16_pack_rows(uint16_t *to, Tensor t, KeyPanels kp);
-/* Packs the columns of t (keys, size) as right panels, each of panels_of_keys steps, for products that sum over keys.
- */
+/* Packs the columns of t (keys, size) as right panels of panels_of_keys steps, for products that sum over keys. */
 void bf16_pack_columns(uint16_t *to, Tensor t, KeyPanels kp);
 /* Rows [row, row + n) of t as the left operand of a product: in place if possible, otherwise copied to `buffer`. */
 Left bf16_left_rows(uint16_t *buffer, Tensor t, int64_t row, int64_t n);

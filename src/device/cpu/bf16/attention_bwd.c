@@ -376,8 +376,7 @@ static void end_bias(const Backward *b)
     }
 }
 
-/* Writes a block of sums (channels, keys in the order of store_pairs), times alpha, transposed to the rows of t from
- * `key` on. */
+/* Writes sums (channels, keys in the order of store_pairs), times alpha, transposed to the rows of t from `key` on. */
 static void write_transposed(Tensor t, const float *sums, int64_t key, int64_t n, int64_t channel, float alpha)
 {
     uint16_t step[PANEL_STEP] __attribute__((aligned(64)));

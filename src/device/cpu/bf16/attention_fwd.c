@@ -1,6 +1,5 @@
-/* attention_fwd.c: computes the softmax of a head's scores and its product with the values. The keys are taken a tile
- * at a time, and with each tile a few panels of queries, whose sums are scaled down when a tile raises their maximum.
- */
+/* attention_fwd.c: computes the softmax of a head's scores and its product with the values. It takes a tile of keys at
+ * a time, and a few panels of queries, whose sums are scaled down when a tile raises their maximum. */
 #include "device/cpu/bf16/attention.h"
 
 #include <string.h>

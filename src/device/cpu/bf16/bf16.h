@@ -14,15 +14,13 @@ struct Bf16Products {
     /* As cpu_gemm_tile (cpu.h), for a and b in bf16, or in f32, whose numbers are rounded to bf16. */
     void (*tile)(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                  void *scratch);
-    /* Attention of one head whose tensors are bf16, and its gradients, computed by the calling thread. memory: scratch
-     * memory, aligned to 64 bytes, of the size that attention_fwd_bytes or attention_bwd_bytes gives for heads of
-     * `size` channels. */
+    /* Attention of one head of bf16 tensors, and its gradients, by the calling thread. memory: scratch memory, aligned
+     * to 64 bytes, of attention_fwd_bytes or attention_bwd_bytes for heads of `size` channels. */
     size_t (*attention_fwd_bytes)(const AttnSpec *spec, int64_t size);
     size_t (*attention_bwd_bytes)(const AttnSpec *spec, int64_t size);
     void (*attention_fwd)(Tensor o, float *lse, const Head *head, void *memory);
     /* dk, dv (tk,size) are sums over the query heads that share a key head (grouped-query attention). `memory` keeps
-     * the sums from the call for the first of these heads (`first`) to the call for the last (`last`), which writes dk
-     * and dv. */
+     * the sums from the first of these heads (`first`) to the last (`last`), which writes dk and dv. */
     void (*attention_bwd)(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, bool last, void *memory);
 };
 

@@ -17,9 +17,8 @@ typedef struct FewRows {
 
 enum { MOST_ROWS = 4 * SIDE, PACKS_X = 1 };
 
-/* sums (tiles, SIDE of w, SIDE of x) = w xᵀ. Each row of w lies in a page of its own, and the hardware prefetcher
- * cannot follow so many pages: so this prefetches the same columns, two cache lines, of the rows that come AHEAD rows
- * later. */
+/* sums (tiles, SIDE of w, SIDE of x) = w xᵀ. Each row of w lies in its own page, too many pages for the hardware
+ * prefetcher: so this prefetches the same columns, two cache lines, of the rows that come AHEAD rows later. */
 static void side_sums(float *sums, const FewRows *p, const uint16_t *w, int64_t ld, int64_t step, int64_t tiles)
 {
     enum { AHEAD = 2 * SIDE };

@@ -135,8 +135,7 @@ static void multiply_rows(const Product *p, const Part *part)
 #pragma omp barrier
 }
 
-/* All threads together pack the left panels; then each thread packs and multiplies its own columns, one panel at a
- * time. */
+/* All threads together pack the left panels; then each packs and multiplies its own columns, one panel at a time. */
 static void multiply_cols(const Product *p, const Part *part)
 {
     Range packs = gemm_share(part->rows);

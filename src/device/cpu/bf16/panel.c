@@ -82,8 +82,7 @@ static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
     }
 }
 
-/* Packs a left panel whose rows are contiguous, one row after another, which is the fastest order to read them from
- * memory. */
+/* Packs a left panel whose rows are contiguous, one row after another: the fastest order to read from memory. */
 static void pack_rows(uint16_t *to, Source s, int64_t row)
 {
     for (int64_t i = 0; i < PANEL; i++)
@@ -92,8 +91,7 @@ static void pack_rows(uint16_t *to, Source s, int64_t row)
                                numbers(s, (row + i) * s.ld + first, row + i < s.rows ? mask32(s.depth - first) : 0));
 }
 
-/* Packs n panels together, so that each read of a row covers several cache lines, and prefetches the numbers that are
- * needed next. */
+/* Packs n panels together, so that each read of a row covers several cache lines, and prefetches the next numbers. */
 static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side)
 {
     int64_t steps = steps_of(s.depth), size = steps * PANEL_STEP;

@@ -85,12 +85,10 @@ static inline Left left_panel(const uint16_t *panel)
 }
 
 /* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps of both; with `add` sums += left · rightᵀ. `sums` is aligned to
- * 64 bytes. It is fastest if the right panel is in the first-level cache and the left operand in the second-level
- * cache. */
+ * 64 bytes. It is fastest if the right panel is in the first-level cache and the left operand in the second. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
-/* A thread must call bf16_enter before its first bf16_product and bf16_leave after its last, before other threads read
- * its results. */
+/* A thread must call bf16_enter before its first bf16_product, and bf16_leave before other threads read its results. */
 void bf16_enter(void);
 void bf16_leave(void);
 
@@ -104,8 +102,7 @@ typedef struct Output {
 
 /* Prefetches the part of y that bf16_write will write into the first-level cache. */
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
-/* Writes sums (PANEL,PANEL) to rows from `row` on and columns from `col` on of y; numbers outside the shape of y are
- * dropped. */
+/* Writes sums (PANEL,PANEL) to rows from `row` on and columns from `col` on of y; drops numbers outside of y. */
 void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);
 
 /* Writes an Output.bias to `to`: bias (n) converted to f32, then zeros up to a whole panel. */

@@ -16,8 +16,7 @@
 #define attn_mask_outside  ISA_NAME(attn_mask_outside)
 #define attn_dropout       ISA_NAME(attn_dropout)
 
-/* Size of a tile; its scores have 256 KiB. A tile is described by a Block that has only the key ranges and columns of
- * the tile. */
+/* Size of a tile; its scores have 256 KiB. A Block with only its key ranges and columns describes a tile. */
 enum { TILE_QUERIES = 128, TILE_KEYS = 512 };
 static const Tiling attn_tiling = { TILE_QUERIES, TILE_KEYS, 4 };
 
@@ -41,8 +40,7 @@ static inline const Bf16Products *attn_bf16(const Device *dev, const AttnSpec *s
     return dev->precision.compute == DT_BF16 && !spec->k_first.host ? cpu->bf16 : NULL;
 }
 
-/* The number of bytes of a thread's Scratch for heads of `size` channels, and a Scratch in `memory` of that many
- * bytes. */
+/* Bytes of a thread's Scratch for heads of `size` channels, and a Scratch in `memory` of that many bytes. */
 size_t attn_scratch_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward);
 Scratch attn_scratch_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward);
 
@@ -54,8 +52,7 @@ static inline Panel attn_panel(Tensor t, int64_t first, bool transposed)
 
 /* Distance between rows of Scratch.tile, in numbers: the largest number of columns of a tile of this head. */
 int64_t attn_tile_ld(const Head *head);
-/* The tile of a block that begins with the block's key range number *run; *run becomes the number of the first key
- * range of the next tile. */
+/* The tile that begins with key range *run of a block; *run becomes the index of the next tile's first key range. */
 Block attn_tile(Block b, int *run);
 /* Computes the scores of a tile: scratch->tile (b.rows, b.columns) = scale · q kᵀ. */
 void attn_scores(Device *dev, const Scratch *scratch, const Head *head, Block b);

@@ -154,8 +154,7 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
     }
 }
 
-/* Scratch memory of all threads: the bias's sums (see reduce_bias), then for each thread a row of the bias and the
- * memory of a head. */
+/* Scratch memory of all threads: sums of the bias (reduce_bias), then per thread a bias row and a head's memory. */
 typedef struct Memory {
     const Bf16Products *bf16;
     float *sums;

@@ -1,5 +1,4 @@
-/* distance.c: attention with embeddings of distances in its scores (AttnDistance), one score at a time: few models need
- * it. */
+/* distance.c: attention with distance embeddings in scores (AttnDistance), one score at a time: few models need it. */
 #include "device/cpu/kernels/head.h"
 
 /* Scratch memory of one thread: the tensors of a head in f32, contiguous, and sums of backward. */
@@ -215,8 +214,7 @@ static void distance_head_bwd(const HeadBwd *hb, const Scratch *scratch)
         row_write(hb->dq, i, 0, size, scratch->dq + i * size);
 }
 
-/* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run. sum:
- * buffer for a row. */
+/* dtable = beta·dtable + Σ over threads, in order: a thread's tasks are the same in every run. sum: a row's buffer. */
 static void reduce_table(const AttnSpec *spec, const ScratchPool *pool, int threads, float *sum)
 {
     Tensor d = spec->distance->dtable;

@@ -1,5 +1,4 @@
-/* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose dropout factors stay in
- * the first-level cache. */
+/* elementwise.c: sums, dropout and activations of tokens, in chunks whose dropout factors stay in first-level cache. */
 #include "device/cpu/kernels/rows.h"
 #include "device/cpu/mask.h"
 
@@ -103,8 +102,7 @@ static inline float gelu_gate(float x)
     return 1.0f / (1.0f + exp_to_88(-1.59576912f * x * (1.0f + 0.044715f * x * x)));
 }
 
-/* s = gelu_gate(x), so that the second term is 0 from |x| = 10 on; there x is taken as 10, whose powers are no larger
- * than an f32. */
+/* s = gelu_gate(x), so that the second term is 0 from |x| = 10 on; there x is taken as 10, whose powers fit f32. */
 static inline float gelu_derivative(float x, float s)
 {
     x = x > 10.0f ? 10.0f : x;
@@ -118,8 +116,7 @@ typedef struct Normal {
 } Normal;
 
 /* Φ(x) = 1 − erfc(z)/2 with z = |x|/√2, and erfc(z) = e^(−z²)·t·Q(t) with t = 1 / (1 + z/2): Q is the polynomial of
- * least relative error, 4.3e-8, for z in [0, 10]. Written out, since a loop over the coefficients keeps the loop around
- * it from being vectorised. */
+ * least relative error, 4.3e-8, for z in [0, 10]; an inner loop would prevent vectorisation. */
 static inline Normal normal_of(float x)
 {
     float density = exp_f32(-0.5f * x * x), t = 1.0f / (1.0f + 0.353553391f * fabsf(x)), q = -0.0590689556f;

@@ -23,8 +23,7 @@ OPERATIONS(DECLARE_KERNEL)
  * one array that are shifted against each other. */
 #define SIMD _Pragma("omp simd")
 
-/* Marks a function that the compiler must not inline: it would not vectorise copies of the loop in the branches of a
- * caller. */
+/* Marks a function that must not be inlined: copies of its loop in a caller's branches would not be vectorised. */
 #define ONE_LOOP __attribute__((noinline))
 
 /* Number of threads for an operation on `work` numbers: 1 for few numbers, since waking other threads takes as long as

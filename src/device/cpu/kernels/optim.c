@@ -40,8 +40,7 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
     adamw_numbers(w + i, m + i, v + i, g + i, n - i, s);
 }
 
-/* Without RMS scaling: torch's AdamW. With RMS scaling the bias corrections apply only to the step, not to eps
- * (nanoT5's AdamWScale). */
+/* Without RMS scaling: torch's AdamW. With it bias corrections apply to the step, not to eps (nanoT5's AdamWScale). */
 void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                    const AdamwSpec *spec, const StepScalars *scalars)
 {
@@ -77,8 +76,7 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Te
 }
 
 /* Adafactor reads g in three passes: for the moments; for the size of u = g / √(second moment), which is not stored;
- * and for the update, which computes u again. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v.
- */
+ * for the update, which computes u again. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
 typedef struct Update {
     Tensor w, rounded, v, m, g;
     const float *row_factor, *col_factor; /* NULL if not factored */
@@ -115,8 +113,7 @@ static void square_rows(const Update *a, float *row_mean, float *buffer, Fold fo
     }
 }
 
-/* Moves row towards the means of g² + eps1; adds the sum of the new row to row_sum and the columns' Σ g² to col_sums.
- */
+/* Moves row towards the means of g² + eps1; adds the new row's sum to row_sum, the columns' Σ g² to col_sums. */
 static void row_moments(Device *dev, const Update *a, Tensor row, Tensor col_sums, double *row_sum)
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];

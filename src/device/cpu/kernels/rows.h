@@ -83,8 +83,7 @@ static inline void fetch_written(const float *x)
     __builtin_prefetch(x + FETCH_AHEAD, 1);
 }
 
-/* Copies elements [first, first + n) of row `from` of x to row `to` of y; the numbers are converted if the dtypes
- * differ. */
+/* Copies elements [first, first + n) of row `from` of x to row `to` of y, converted if the dtypes differ. */
 static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_t first, int64_t n)
 {
     if (y.dtype == x.dtype) {

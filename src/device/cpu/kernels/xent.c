@@ -142,8 +142,7 @@ static double row_stats(float *stats, const RowSums *sums, int64_t classes, floa
     return log_z;
 }
 
-/* Replaces a row, whose terms are kept, by its gradient. target: index in the row; -1 means that it is in none of its
- * classes. */
+/* Replaces a row, whose terms are kept, by its gradient. target: index in the row; -1 means not in the row. */
 static void row_gradient(const Logits *x, double exp_sum, double log_z, int64_t classes, int32_t target, float weight,
                          const XentSpec *spec)
 {

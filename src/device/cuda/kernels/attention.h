@@ -10,8 +10,7 @@
 /* Largest number of channels of a head. */
 enum { MOST_CHANNELS = 256 };
 
-/* Arguments of an attention kernel. Pointers in `spec` to memory of the host are not used; `layout` and `distance` are
- * copies of what they point to. */
+/* Arguments of an attention kernel. Host pointers in `spec` are not used; `layout` and `distance` are copies. */
 struct Attn {
     AttnSpec spec;
     BlockLayout layout; /* block-sparse layout; blocks 0 means that there is no layout */
@@ -64,8 +63,7 @@ static __device__ inline Pairs pairs_of(const Attn &attn, int seq, int head)
     return pairs;
 }
 
-/* First column of the query head in q, o and their gradients (q_channel), and of its key head in k, v and their
- * gradients (k_channel). */
+/* First column of the query head in q, o and their gradients, and of its key head in k, v and theirs. */
 static __device__ inline int64_t q_channel(const Attn &attn, const Pairs &pairs)
 {
     return pairs.head * attn.dim;
@@ -106,8 +104,7 @@ static __device__ inline bool tile_in_layout(const Attn &attn, const Pairs &pair
     return __ballot_sync(ALL_LANES, wanted) != 0;
 }
 
-/* Keys of a tile of queries, without regard to the layout: some query attends to some of [begin, end), every query to
- * all of [full_begin, full_end). */
+/* Keys of a query tile, ignoring layout: some query attends to some of [begin, end), all to [full_begin, full_end). */
 struct KeySpan {
     int begin, end, full_begin, full_end;
 };

@@ -1,8 +1,7 @@
 /* attention_decode.cu: attention forward for few queries per sequence, as in decoding with a key/value cache. The time
  * is that of reading keys and values, so a block reads each of its keys once for up to ROWS rows: the queries of a
- * sequence, or of a beam, times the query heads that share a key head. If sequences and heads are too few for a GPU,
- * the keys of a sequence are split over several blocks, and a second kernel combines their sums in order (as in
- * flash-decoding). */
+ * sequence, or of a beam, times the query heads that share a key head. If sequences and heads are few, the keys of a
+ * sequence are split over several blocks, and a second kernel combines their sums in order (flash-decoding). */
 #include "device/cuda/kernels/attention_launch.h"
 
 namespace

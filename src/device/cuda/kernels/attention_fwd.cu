@@ -1,5 +1,4 @@
-/* attention_fwd.cu: attention forward: for a tile of queries, goes over tiles of keys with the running maximum of the
- * online softmax. */
+/* attention_fwd.cu: attention forward: a query tile goes over key tiles with the online softmax's running maximum. */
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
@@ -12,8 +11,7 @@ struct Running {
     float max[ROWS], sum[ROWS];
 };
 
-/* Converts scores to weights of the values, in shared memory; sets the factors by which sums of earlier tiles are
- * scaled down. */
+/* Converts scores to weights of values, in shared memory; sets the factors that scale earlier tiles' sums down. */
 __device__ inline void take_tile(float (&shrink)[ROWS], Running *running, const float (&scores)[ROWS][COLS],
                                  const Attn &attn, const Pairs &pairs, int64_t i, int64_t j, AttnShared *shared)
 {

@@ -46,15 +46,13 @@ static __device__ inline int next_keys(const Attn &attn, const Pairs &pairs, con
     return j;
 }
 
-/* Whether every query of the span's tile attends to every key of [j, end_of_keys); queries beyond the end of the
- * sequence do not count. */
+/* Whether all queries of the span's tile within the sequence attend to all keys of [j, end_of_keys). */
 static __device__ inline bool tile_full(const Attn &attn, const KeySpan &span, int64_t j, int64_t end_of_keys)
 {
     return attn.layout.blocks == 0 && span.full_begin <= j && span.full_end >= end_of_keys;
 }
 
-/* The keys of a tile that one query attends to: key x of the tile if begin <= x < end, and bit x / 4 of `groups` is
- * set. */
+/* The keys of a tile that one query attends to: key x if begin <= x < end, and bit x / 4 of `groups` is set. */
 struct Seen {
     int begin, end;
     uint32_t groups;
@@ -186,8 +184,7 @@ static __device__ inline void exchange_halves(uint32_t &first, uint32_t &second,
 }
 
 /* Sets keep for a tile whose rows are keys from j on and whose columns are queries from i on. The eight lanes 4g + t
- * with the same t hold eight keys of a query; each of them computes the words for one combination of two n, two e and
- * two h. */
+ * with the same t hold eight keys of a query; each computes the words for one combination of two n, two e and two h. */
 template <int M, int N>
 static __device__ inline void keep_of_keys(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
                                            int64_t j, int first_row)

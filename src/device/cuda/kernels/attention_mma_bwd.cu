@@ -1,7 +1,6 @@
 /* attention_mma_bwd.cu: attention backward on tensor cores. Scores are recomputed from the saved log-sum-exp twice: by
- * one block per tile of queries, which sums their gradients, and by one block per tile of keys, which sums the
- * gradients of keys and values. So each gradient is summed by one thread block in a fixed order. The equations are in
- * attention_bwd.cu. */
+ * a block per query tile, which sums their gradients, and by a block per key tile, which sums those of keys and values.
+ * So each gradient is summed by one thread block in a fixed order. The equations are in attention_bwd.cu. */
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_mma.h"
 

@@ -26,8 +26,7 @@ template <int M> struct Running {
     float max[M][2], sum[M][2];
 };
 
-/* Converts scores to probabilities without the factor 1 / sum; sums of earlier tiles are scaled down when the maximum
- * grows. */
+/* Converts scores to probabilities without the factor 1 / sum; scales older sums down when the maximum grows. */
 template <int M, int N, int OUT>
 __device__ inline void take_tile(float (&s)[M][N][4], float (&o)[M][OUT][4], Running<M> *running)
 {

@@ -74,8 +74,7 @@ static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShare
 }
 
 /* sums += shared->pairs · x, or with TRANSPOSED += shared->pairsᵀ · x, where x has the rows of `stage` and `dim`
- * channels from `channel` on. Of the result a thread has ROWS rows, and OWN channels of each chunk of CHANNELS
- * channels. */
+ * channels from `channel` on. A thread has ROWS rows of it, and OWN channels of each chunk of CHANNELS. */
 enum { OWN = CHANNELS / LANES };
 template <int CHUNKS, bool TRANSPOSED>
 static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], AttnShared *shared, const View &x,
@@ -177,8 +176,7 @@ static __device__ inline void add_distances(float (&sums)[ROWS][COLS], AttnShare
     __syncthreads(); /* all threads have read the strip: its memory is that of the pairs, too */
 }
 
-/* The thread's scores in the tile whose first query is i and first key is j; -inf if the query does not attend to the
- * key. */
+/* The thread's scores in the tile whose first query is i and first key is j; -inf for keys that a query ignores. */
 static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                           int64_t j, AttnShared *shared)
 {
@@ -216,8 +214,7 @@ static __device__ inline void mask_attention(float (&factors)[COLS], const Attn 
     mask_four(factors, mask, words, (uint32_t)j);
 }
 
-/* Launches the kernel that is compiled for the smallest number of chunks (2, 4 or 8 of CHANNELS channels) that a head
- * fits. */
+/* Launches the kernel for the smallest number of chunks (2, 4 or 8 of CHANNELS channels) that a head fits. */
 template <template <int> class Kernel, class... Arguments>
 static void launch_by_dim(Gpu *gpu, Shape shape, const Attn &attn, Arguments... arguments)
 {

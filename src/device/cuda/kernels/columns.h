@@ -16,8 +16,7 @@
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* For a row of up to MOST_ROW numbers one block computes row sums and column sums; for longer rows another kernel
- * computes the row sums first. */
+/* One block computes row and column sums of rows up to MOST_ROW; for longer rows another kernel sums rows first. */
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = ROW_LIMIT };
 static_assert((int)MOST_ROW == MOST_ROW_THREADS * MOST_VECS * VEC, "the longest row that a block holds");
 
@@ -46,9 +45,8 @@ static __device__ inline void columns_join(ColumnParts<Pass> *shared, const type
     __syncthreads();
 }
 
-/* Processes one of `parts` ranges of rows, in one chunk of columns, and writes the column sums of this range to partial
- * (COLUMN_SUMS, parts, cols). A row of one vector per thread is held in registers while its sums are computed; a longer
- * one is read twice. */
+/* Processes one of `parts` ranges of rows, in one chunk of columns; writes its column sums to partial (COLUMN_SUMS,
+ * parts, cols). Rows of one vector per thread are held in registers; longer ones are read twice. */
 template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
@@ -92,8 +90,7 @@ static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64
     }
 }
 
-/* With one vector per thread 64 registers: 1,024 threads on a multiprocessor, each with the loads of a row on its way.
- */
+/* With one vector per thread 64 registers: 1,024 threads on a multiprocessor, each with a row's loads on its way. */
 template <class Pass, int VECS>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS, VECS == 1 ? 2 : 1)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
@@ -114,9 +111,8 @@ static inline int64_t row_groups(int64_t threads)
     return threads > FEW_ROW_THREADS ? 1 : FEW_ROW_THREADS / threads;
 }
 
-/* The grid of a pass, and the number of vectors (of 8 columns) per thread. If a pass has row sums, a block reads whole
- * rows, with one vector per thread in a row of up to 8 * MOST_ROW_THREADS numbers; several rows at a time if they are
- * short. */
+/* The grid of a pass, and vectors (of 8 columns) per thread. If a pass has row sums, a block reads whole rows, with one
+ * vector per thread in a row of up to 8 * MOST_ROW_THREADS numbers; several rows at a time if they are short. */
 struct ColumnShape {
     Shape shape;
     int vectors;
@@ -136,8 +132,7 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
              (int)each };
 }
 
-/* A pass over rows longer than MOST_ROW: it reads the row sums (rows, ROW_SUMS), which long_rows_kernel has
- * computed. */
+/* A pass over rows longer than MOST_ROW: reads the row sums (rows, ROW_SUMS) that long_rows_kernel computed. */
 template <class Pass> struct LongRows {
     typedef typename Pass::Sum Sum;
     typedef typename Pass::Held Held;

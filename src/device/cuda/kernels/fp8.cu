@@ -84,8 +84,7 @@ struct Cast {
     bool e5m2;
 };
 
-/* Converts the vector at (row, col) and writes it to y and the tile. Returns the largest bit pattern of its absolute
- * values. */
+/* Converts the vector at (row, col) to y and the tile. Returns the largest bit pattern of its absolute values. */
 __device__ inline unsigned cast_vec(const Cast &cast, TileShared *tile, int64_t row, int64_t col, float scale)
 {
     float in[VEC] = {};

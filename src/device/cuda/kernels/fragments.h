@@ -234,8 +234,7 @@ static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, i
     copy.start(tile, 0, x.ld, 0, 0);
 }
 
-/* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; only the first if n is 1, none if n <=
- * 0. */
+/* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; the first if n is 1, none if n <= 0. */
 template <int DTYPE>
 static __device__ inline void store_pair(const View &y, int64_t row, int64_t col, int64_t n, float first, float second)
 {

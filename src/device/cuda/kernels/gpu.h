@@ -45,8 +45,7 @@ void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
 /* Whether launches let kernels begin early (begin_kernel). */
 bool gpu_begins_early(const Gpu *gpu);
-/* Whether a multiprocessor has at most LITTLE_SHARED bytes of shared memory: those of data centres have 164 KiB or
- * more. */
+/* Whether a multiprocessor has at most LITTLE_SHARED bytes of shared memory: 164 KiB or more in data centres. */
 bool gpu_shares_little(const Gpu *gpu);
 
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·
@@ -123,8 +122,7 @@ static __device__ inline uint32_t two_f16(float low, float high)
     return word;
 }
 
-/* Approximately 2^x and 1 / x, by one instruction each, with errors of 2 units in the last place; denormal results
- * become 0. */
+/* Approximately 2^x and 1 / x, by one instruction each, with errors of 2 ulp; denormal results become 0. */
 static __device__ inline float exp2_fast(float x)
 {
     float y;
@@ -139,8 +137,7 @@ static __device__ inline float reciprocal_fast(float x)
     return y;
 }
 
-/* Returns shared memory of the thread block: every thread of the block gets the address of the same T. A kernel may use
- * this with only one type T. */
+/* Returns shared memory: all threads of a block get the address of the same T. A kernel may use only one T. */
 template <class T> static __device__ inline T *block_shared()
 {
     __shared__ __align__(16) unsigned char memory[sizeof(T)];
@@ -158,8 +155,7 @@ template <class T> static __device__ inline T *block_shared_large()
 
 /* The CUDA stream of QUEUE_WORK (device.h). */
 cudaStream_t gpu_stream(Gpu *gpu);
-/* Notes the operation that the calling thread starts, for messages about failures: a name of op_list.inc, or NULL. The
- * string must stay valid. */
+/* Notes the operation that this thread starts, for errors: a name of op_list.inc, which stays valid, or NULL. */
 void gpu_begin(const char *operation);
 /* If `answer`, the result of a call of CUDA, is an error, ends the program with a one-line message: which operation was
  * refused, or that an earlier operation failed. `what` names the call. */

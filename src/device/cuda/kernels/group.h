@@ -1,6 +1,5 @@
 /* group.h: groups of optimizer operations (device_group_begin in device.h): one kernel launch executes all calls of one
- * operation in a group. Until the group ends, the arguments of the calls are kept in lists, one list per kind of
- * operation. */
+ * operation in a group. Until the group ends, lists keep the arguments of calls, one list per operation. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
@@ -20,8 +19,7 @@ enum GroupKind {
     GROUP_KINDS
 };
 
-/* The arguments of one call of an operation in a group; arguments that the operation does not have are NO_TENSOR, 0 or
- * NULL. */
+/* The arguments of one call of an operation in a group; those that the operation lacks are NO_TENSOR, 0 or NULL. */
 struct Update {
     Tensor w, rounded, m, v, g, row, col, row_sum, col_sums, squares, size;
     float beta;
@@ -40,8 +38,7 @@ struct GroupList {
     Update of[MOST_JOBS];
 };
 
-/* The current group of a GPU, zero-initialised. `open`: a group has begun and not ended. Outside a group all lists are
- * empty. */
+/* The current group of a GPU, zero-initialised. `open`: it has begun and not ended; otherwise all lists are empty. */
 struct Group {
     bool open;
     GroupList lists[GROUP_KINDS];

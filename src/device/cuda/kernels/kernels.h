@@ -4,8 +4,7 @@
 
 #include "device/cuda/kernels/group.h"
 
-/* Largest number of channels of an attention head (equal to MOST_CHANNELS in attention.h); a model with larger heads is
- * refused when it is opened. */
+/* Most channels of an attention head (MOST_CHANNELS in attention.h); a model with larger heads cannot be opened. */
 enum { GPU_HEAD_DIM = 256 };
 
 extern "C" {

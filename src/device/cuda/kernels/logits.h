@@ -1,5 +1,4 @@
-/* logits.h: online softmax: computes the maximum of a row of logits and the sum of its exponentials in one pass, by the
- * threads of a block. */
+/* logits.h: online softmax: the maximum of a row of logits and the sum of its exponentials, in one pass of a block. */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
@@ -21,15 +20,13 @@ static __device__ inline OnlineSoftmax softmax_empty(void)
     return { -INFINITY, -1, 0, 0 };
 }
 
-/* Whether the maximum of one result is that of the whole: the larger one, or the one with the smaller index if both are
- * equal. */
+/* Whether one result's maximum is that of the whole: the larger, or if both are equal the one of smaller index. */
 static __device__ inline bool comes_first(float max, int at, float other_max, int other_at)
 {
     return at >= 0 && (other_at < 0 || max > other_max || (max == other_max && at < other_at));
 }
 
-/* What is subtracted from numbers before their exponentials are summed: the sum of numbers that are all -inf is 0, not
- * NaN. */
+/* What is subtracted from numbers before their exponentials are summed: if all are -inf, the sum is 0, not NaN. */
 static __device__ inline float softmax_base(float max)
 {
     return max == -INFINITY ? 0 : max;
@@ -120,8 +117,7 @@ static __device__ inline bool is_first_largest(const OnlineSoftmax &softmax, con
     return softmax.at == first && !before && load_one(logits, row, col) == softmax.max;
 }
 
-/* The grid for softmax_of_row: one block per row, with about one thread per two vectors of 8 columns, at most `most`.
- */
+/* The grid for softmax_of_row: one block per row, about one thread per two vectors of 8 columns, at most `most`. */
 static inline Shape logits_shape(int64_t rows, int64_t cols, int most)
 {
     int64_t threads = ceil_div(ceil_div(cols, 2 * VEC), WARP) * WARP;

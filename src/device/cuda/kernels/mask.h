@@ -1,5 +1,4 @@
-/* mask.h: computes dropout masks on GPUs: the factor of each element, 0 or philox_kept, by Philox4x32-10
- * (base/philox.h). */
+/* mask.h: dropout masks on GPUs: the factor of each element, 0 or philox_kept, by Philox4x32-10 (base/philox.h). */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
@@ -28,8 +27,7 @@ static inline Mask mask_of(const Dropout *drop)
     return mask;
 }
 
-/* Sets the factors of elements first … first + 3 of a row from the Philox words that decide on them; first is a
- * multiple of 4. */
+/* Sets the factors of elements first … first + 3 of a row from their Philox words; first is a multiple of 4. */
 static __device__ inline void mask_four(float *factors, const Mask &mask, PhiloxWords words, uint32_t first)
 {
     bool last = first % PHILOX_ELEMENTS !=

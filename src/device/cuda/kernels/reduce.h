@@ -41,8 +41,7 @@ template <class T> static __device__ inline T row_sum(T x, PerWarp<T> *parts)
     return sum;
 }
 
-/* Shared memory for row_sums of N numbers at once. Two, so that a row's sums are read while those of the next row are
- * written. */
+/* Shared memory for row_sums of N numbers at once. Two, so that a row's sums are read while the next are written. */
 template <int N> struct RowSums {
     PerWarp<float> of[2][N];
 };
@@ -68,8 +67,7 @@ template <int N> static __device__ inline void row_sums(float *sums, RowSums<N> 
 }
 
 /* To be called by each of `n` blocks at its end, with the same ticket. Returns true in all threads of the block that
- * calls it last, and false in the other blocks; the last block can read what the others have written. The ticket is
- * then 0 again. */
+ * calls it last, false in the others; the last can read what the others have written. The ticket is then 0 again. */
 static __device__ inline bool last_block(unsigned *ticket, unsigned n, unsigned *shared)
 {
     __threadfence();

@@ -1,5 +1,4 @@
-/* total.h: sums a function over all vectors of 8 columns of a tensor, in double; one launch computes the sums of
- * several tensors. */
+/* total.h: sums a function over all vectors of 8 columns of a tensor, in double; one launch sums several tensors. */
 #pragma once
 
 #include "device/cuda/kernels/jobs.h"
@@ -17,8 +16,7 @@ template <class Function> struct Total {
     float beta;
 };
 
-/* Kernel that executes the jobs. partial: scratch memory for one sum per block; tickets: one ticket per job (last_block
- * in reduce.h). */
+/* Executes the jobs. partial: scratch for one sum per block; tickets: one per job (last_block in reduce.h). */
 template <class Function>
 static __global__ void __launch_bounds__(TOTAL_THREADS)
     totals_kernel(const __grid_constant__ Jobs<Total<Function>> jobs, double *partial, unsigned *tickets)

@@ -5,8 +5,7 @@
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Size of a vector: the number of consecutive columns that a thread reads or writes at once, which are 16 bytes of bf16
- * or 32 bytes of f32. */
+/* Size of a vector: consecutive columns that a thread reads or writes at once: 16 bytes of bf16 or 32 of f32. */
 enum { VEC = 8 };
 
 /* A tensor in a kernel. */
@@ -150,8 +149,7 @@ static __device__ inline void store_any(View v, int64_t row, int64_t col, int n,
     store(v, row, col, n, x);
 }
 
-/* The number of columns of the vector that begins at `col` in a row of `cols` columns: VEC, or less at the end of the
- * row. */
+/* The number of columns of the vector that begins at `col` in a row of `cols` columns: VEC, or less at its end. */
 static __device__ inline int vec_length(int64_t cols, int64_t col)
 {
     return cols - col < VEC ? (int)(cols - col) : VEC;

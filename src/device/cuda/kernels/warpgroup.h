@@ -20,8 +20,7 @@ struct InShared {
     uint64_t descriptor;
 };
 
-/* The descriptor of a matrix that begins at row `row`, a multiple of 8, and column `col`, a multiple of 16, of a
- * tile. */
+/* The descriptor of a matrix that begins at `row`, a multiple of 8, and column `col`, a multiple of 16, of a tile. */
 template <int ROWS, int DIM>
 static __device__ inline uint64_t descriptor_of(const Tile<ROWS, DIM> &tile, int row, int col)
 {

@@ -105,8 +105,7 @@ void gpu_enter(const Device *dev, const char *operation = NULL);
 /* Ends the program with a one-line message, as gpu_answer does, if another library than CUDA's runtime has returned the
  * error `text`. `what` names the call. */
 [[noreturn]] void gpu_fail(const char *what, const char *text);
-/* From now on the first error of gpu_answer in this thread is stored in *first, instead of ending the program; NULL
- * ends this. */
+/* From now on *first gets the first error of gpu_answer in this thread, and the program goes on; NULL ends this. */
 void gpu_note_errors(cudaError_t *first);
 /* Whether errors are noted; then stores `answer`, unless there was one before. */
 bool gpu_notes(cudaError_t answer);

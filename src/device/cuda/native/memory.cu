@@ -96,8 +96,7 @@ void *native_alloc(Device *dev, size_t bytes)
     return p ? p : allocate(rounded_bytes(bytes), "memory");
 }
 
-/* A freed block of the reservation may be reused at once: all work that is queued later, in any queue, starts after all
- * work that is queued now. */
+/* A freed reservation block may be reused at once: work queued later in any queue starts after all queued now. */
 void native_free(Device *dev, void *p)
 {
     gpu_enter(dev);

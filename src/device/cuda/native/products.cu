@@ -90,8 +90,7 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     const cudaDataType_t bias = cuda_dtype(bias_dtype(key.a_dtype, key.y_dtype));
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     const cublasComputeType_t sums = key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    /* Sums of E4M3 by E4M3 (activations, weights) may lose bits, those with gradients (E5M2) may not: the choice of
-     * Transformer Engine. */
+    /* Sums of E4M3 by E4M3 (activations, weights) may lose bits, with E5M2 (gradients) not: Transformer Engine too. */
     const int8_t fast = key.a_dtype == DT_E4M3 && key.b_dtype == DT_E4M3;
     cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
@@ -290,8 +289,7 @@ static void product_of_last_rows(Device *dev, Tensor y, Tensor a, Tensor b, cons
     copy_rows(dev, y, y_rows);
 }
 
-/* cuBLASLt multiplies FP8 only in dimensions of multiples of 16. Layers ensure it of widths; rows are tokens, of which
- * a batch has any number. */
+/* cuBLASLt's FP8 needs dimensions of multiples of 16. Layers ensure it of widths; a batch has any number of rows. */
 void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
                     float beta)
 {

@@ -1,5 +1,4 @@
-/* queue.cu: the streams of a GPU, events and transfers. Copies go through pinned memory, since CUDA makes the caller of
- * any other copy wait. */
+/* queue.cu: the streams of a GPU, events and transfers. Copies use pinned memory: the caller of any other waits. */
 #include "device/cuda/native/gpu_native.h"
 
 static cudaError_t pinned_open(Pinned *pinned)
@@ -109,8 +108,7 @@ static char *cut_pinned(Pinned *pinned, size_t *bytes)
     return p;
 }
 
-/* The caller may reuse its memory at once. Waits only if both buffers are full: the host fills one buffer while the
- * other is being copied. */
+/* The caller may reuse its memory. Waits only if both buffers are full: one is filled while the other is copied. */
 void native_upload(Device *dev, void *to, const void *from, size_t bytes)
 {
     Gpu *gpu = gpu_of(dev);

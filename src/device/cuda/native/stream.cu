@@ -1,5 +1,4 @@
-/* stream.cu: functions that every operation uses: selecting the GPU, its stream and scratch memory, ending the program
- * if CUDA fails. */
+/* stream.cu: what every operation uses: the GPU, its stream and scratch memory, ending the program if CUDA fails. */
 #include "device/cuda/native/gpu_native.h"
 
 static thread_local const char *current; /* gpu_begin */
