@@ -1,5 +1,4 @@
-/* best.h: the best checkpoint of a run whose recorded best one is missing: it was pruned before a rollback, or deleted
- * by hand. */
+/* best.h: the best checkpoint of a run whose recorded best is missing: pruned before a rollback, or deleted by hand. */
 #pragma once
 
 #include "run/checkpoint/checkpoint.h"

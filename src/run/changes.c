@@ -37,8 +37,7 @@ static bool decides(const char *name, const GPtrArray *settings)
     return strcmp(name, "train.length") == 0 ? follows_length(settings) : config_is_learning(name);
 }
 
-/* Adds the change that an event tells, "optim.lr changed from 0.001 to 0.002". One that is taken back at the same step
- * is none. */
+/* Adds an event's change, "optim.lr changed from 0.001 to 0.002". One that is taken back at the same step is none. */
 static void take_change(GPtrArray *changes, const char *what, int64_t step, const GPtrArray *settings)
 {
     static const char middle[] = " changed from ";

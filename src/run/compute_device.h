@@ -11,8 +11,7 @@ bool compute_device_check(const char *name, GError **error);
 /* Whether compute_device_open would open a GPU. */
 bool compute_device_is_gpu(const char *name);
 /* Whether the device supports FP8: every CPU, by emulating its rounding, and GPUs of compute capability 8.9 or higher.
- * If false, `why` (CUDA_WHY bytes) receives the reason. Returns true for a GPU that cannot be opened, since opening it
- * reports that error. */
+ * If false, `why` (CUDA_WHY bytes) has the reason. True for a GPU that cannot be opened: opening it reports so. */
 bool compute_device_has_fp8(const char *name, char *why);
 /* Opens a device. threads: compute threads on the CPU; 0 means OMP_NUM_THREADS if set, else one per core. Warns if
  * there are more threads than cores that this process may use. A GPU that is named but cannot be used is an error; with
@@ -20,8 +19,7 @@ bool compute_device_has_fp8(const char *name, char *why);
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
 /* Warns if `ranks` ranks with `threads` compute threads each have more threads than this process may use cores. */
 void compute_device_check_threads(int threads, int ranks);
-/* Compute threads of `ranks` ranks on this machine, `threads` each: at most the cores that this process may use. 0, the
- * default number, stays 0. */
+/* Compute threads of `ranks` ranks here, `threads` each: at most the cores of this process. 0, the default, stays 0. */
 int compute_device_all_threads(int threads, int ranks);
 /* As compute_device_open, for one of several ranks, all of which call it; the warning is rank 0's, of all ranks of a
  * host. "cuda" and "auto" mean that the ranks of a host take its GPUs in the order of their numbers: the i-th rank of a

@@ -108,8 +108,7 @@ void history_tell_replaced(const char *run, int64_t step)
 
 /* ---- one evaluation ---- */
 
-/* Adds a metric, or replaces it: if a run was killed and resumed, the same evaluation may be logged twice, and the
- * later one counts. */
+/* Adds a metric, or replaces it: a killed and resumed run may log an evaluation twice, and the later counts. */
 static void add_metric(GArray *metrics, const char *name, const json_t *json)
 {
     const double value = json_is_number(json) ? json_number_value(json) : NAN;

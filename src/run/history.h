@@ -1,5 +1,4 @@
-/* history.h: reads from the metrics.jsonl of a run its losses, to compare and plot them, and the metrics of one
- * evaluation. */
+/* history.h: reads from a run's metrics.jsonl losses, to compare and plot, and the metrics of one evaluation. */
 #pragma once
 
 #include "eval/task_scores.h"

@@ -76,8 +76,7 @@ static bool check_world_size(const Config *config, const CommLaunch *launch, GEr
                      ranks, launch->launcher, launch->size, launch->launcher);
 }
 
-/* *world becomes the group of ranks that this process belongs to: MPI's group, opened once and kept until the process
- * ends, or comm_self(). */
+/* *world becomes this process's group of ranks: MPI's group, opened once and kept to the end, or comm_self(). */
 static bool find_world(const Config *config, Comm **world, GError **error)
 {
     const CommLaunch launch = comm_launch();

@@ -1,5 +1,4 @@
-/* launch.h: finds out which ranks a run has: processes that a launcher such as mpirun started, threads of this process,
- * or a single rank. */
+/* launch.h: finds out a run's ranks: processes of a launcher such as mpirun, threads of this process, or one rank. */
 #pragma once
 
 #include "run/config/config.h"
@@ -12,9 +11,8 @@ bool launch_agree(const Config *config, bool loaded, GError **error);
 /* What a rank does; an error of one rank ends the command. */
 typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
 /* Calls fn on every rank: on the processes that a launcher started, in MPI's group; else on parallel.ranks threads of
- * this process, each with its share of the cores, if there are several; else on comm_self(). The error is that of the
- * lowest rank that has one. It is an error if parallel.ranks contradicts the launcher, or if the processes cannot reach
- * each other. */
+ * this process, each with its share of the cores, if there are several; else on comm_self(). The error is the lowest
+ * failed rank's. It is an error if parallel.ranks contradicts the launcher, or if processes cannot reach each other. */
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
 
 /* After this call, if a launcher started several processes, only rank 0 writes to standard error. */

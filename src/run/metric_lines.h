@@ -7,12 +7,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Opens a metrics.jsonl; *file becomes NULL if there is none. A folder, a device or a FIFO, whose opening could wait
- * without end, is an error. */
+/* Opens a metrics.jsonl; *file becomes NULL if there is none. Fails for folders, devices and FIFOs, which may block. */
 bool metric_lines_open(FILE **file, const char *path, GError **error);
-/* Parses one line, with or without its end. NULL means that it is no JSON object. Also takes what other programs write:
- * NaN and Infinity, as Python does, become null, a "step" of 12.0, as pandas does, becomes 12, and a byte order mark is
- * ignored. json_decref. */
+/* Parses one line, with or without its end. NULL means that it is no JSON object. Takes what other programs write: NaN
+ * and Infinity (Python) become null, a "step" of 12.0 (pandas) 12, and a byte order mark is ignored. json_decref. */
 json_t *metric_record(const char *line, size_t bytes);
 
 typedef enum MetricKind {
@@ -53,8 +51,7 @@ bool metric_reader_open(MetricReader *reader, const char *dir, GError **error);
 /* Opens the last 256 KiB of DIR/metrics.jsonl, from the first line that begins there. There a NUL, which a machine that
  * lost its power may leave, ends a line, and a last line without an end counts. False if there is no such file. */
 bool metric_reader_open_end(MetricReader *reader, const char *dir);
-/* Reads the next record, in the order of the file; a run that was killed and resumed may have a step twice. False at
- * the end. */
+/* Reads the next record, in the file's order; a killed and resumed run may have a step twice. False at the end. */
 bool metric_reader_next(MetricReader *reader);
 /* Fails if the file could not be read to its end. */
 bool metric_reader_close(MetricReader *reader, GError **error);

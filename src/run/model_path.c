@@ -73,8 +73,7 @@ static bool fail_no_checkpoint(const char *path, GError **error)
                      file ? "; loam import --from fairseq, or --from t5x, makes a checkpoint of such a file" : "");
 }
 
-/* The checkpoint folder that PATH names. NULL without an error means that PATH is a run directory and its newest
- * checkpoint is wanted. */
+/* The checkpoint folder that PATH names. NULL without an error means a run, whose newest checkpoint is wanted. */
 static char *find_folder(const char *path, GError **error)
 {
     const char *at = strrchr(path, '@');
@@ -356,8 +355,7 @@ static bool is_classifier(const ParamSpec *spec)
            (g_str_has_prefix(spec->name, "classifier") || g_str_has_prefix(spec->name, "span"));
 }
 
-/* Whether the other model `b` has this head parameter with the same meaning; for classifiers, both must be of the same
- * kind (LabelKind). */
+/* Whether model `b` has this head parameter with the same meaning; classifiers must be of the same kind (LabelKind). */
 static bool means_alike(Model *a, Model *b, const ParamSpec *spec)
 {
     return has_alike(model_params(b), spec) &&

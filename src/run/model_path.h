@@ -35,8 +35,7 @@ void loaded_model_close(LoadedModel *loaded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LoadedModel, loaded_model_close)
 
 /* *run becomes the run directory whose options are those of the model: of a run, of RUN@best, or of a checkpoint in
- * RUN/checkpoints; NULL for any other checkpoint and a Hugging Face folder. g_free. Fails if PATH names a run that lost
- * its config.yaml. */
+ * RUN/checkpoints; NULL otherwise. g_free. Fails if PATH names a run that lost its config.yaml. */
 bool model_find_run(char **run, const char *path, GError **error);
 
 /* Reads only the configuration of a model, into zeroed memory; free with model_config_clear. *tokenizer_path becomes
@@ -46,9 +45,8 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
  * model.width is 512, this model's is 256; …", where "its" means `from`. NULL means no difference. g_free. */
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
 /* Copies every parameter; an error names the first parameter that differs in name or shape. If both models have the
- * same adapters (lora.*), these are copied; otherwise the adapters of `from` are merged into the copied weights, and
- * those of `to` stay unchanged. Parameters of the pooler or the language-model head that only one model has are skipped
- * with a warning. */
+ * same adapters (lora.*), these are copied; otherwise those of `from` are merged into the copied weights, and those of
+ * `to` stay. Parameters of the pooler or the language-model head that only one model has are skipped with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
 /* If PATH names a checkpoint or a Hugging Face folder of a model with the same parameters, loads from it the weights
  * that `to` holds, and sets *loaded and *tokenizer_path (as model_open_path does): a rank then has no copy of the whole
@@ -56,6 +54,5 @@ bool model_copy_weights(Model *to, Model *from, GError **error);
 bool model_load_path(Model *to, const char *path, bool *loaded, char **tokenizer_path, GError **error);
 
 /* Calls `open` for the checkpoint that PATH names; for a run directory, the best one if run_means_best, else the newest
- * valid one (run_open_newest). Returns the checkpoint's folder (g_free), or NULL on error, for example if PATH is a
- * Hugging Face folder. */
+ * valid one (run_open_newest). Returns its folder (g_free), or NULL on error, as for a Hugging Face folder. */
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error);

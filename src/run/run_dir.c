@@ -56,8 +56,7 @@ static bool open_own(const char *folder, int64_t step, RunOpenFn open, void *con
     return open(folder, context, error);
 }
 
-/* Opens the first of the checkpoints that is valid; *step stays -1 if none is. False if one fails with another error
- * than damage. */
+/* Opens the first valid checkpoint; *step stays -1 if none is. False if one fails for another reason than damage. */
 static bool open_first(const char *dir, const GArray *steps, RunOpenFn open, void *context, GPtrArray *damages,
                        int64_t *step, GError **error)
 {
@@ -217,8 +216,7 @@ static bool check_openable(const char *path, GError **error)
            fail_user(error, "%s is no regular file: a run writes a file of this name; move it away", path);
 }
 
-/* Fails if a file that a run opens is a FIFO, at which opening may wait without end, a socket or a disk. A link to
- * /dev/null is none of them. */
+/* Fails if a file that a run opens is a FIFO, which may block, a socket or a disk. A link to /dev/null is none. */
 static bool check_files(const char *dir, GError **error)
 {
     static const char *const files[] = { "lock",      "log.txt",           "config.yaml", "metrics.jsonl",

@@ -12,8 +12,7 @@ bool run_has_config(const char *dir);
 /* Fails if `dir` is a folder that contains files but is not a run directory, so that a run cannot mix with or replace
  * them, or if a file that the run would open there is a FIFO, a socket or a disk. */
 bool run_check_folder(const char *dir, GError **error);
-/* Creates the directory and locks it until lock_release(*lock), or until the process ends. Fails if another process
- * holds the lock. */
+/* Creates the directory and locks it until lock_release(*lock) or the process's end. Fails if it is locked. */
 bool run_lock(const char *dir, int *lock, GError **error);
 
 /* Which folder a run directory is, whatever its name: its device and inode. */
@@ -37,11 +36,10 @@ GArray *run_checkpoints(const char *dir);
 /* Opens the checkpoint in `folder`. context: the argument of run_open_newest or checkpoint_open. */
 typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
 /* Calls `open` for the checkpoints of a run, newest first, until it succeeds; after an error of domain
- * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. If none is valid and the run has
- * saved a newer one meanwhile, they are tried again. A folder whose name is not the step of its state counts as
- * damaged. *step becomes the step of the opened checkpoint, or -1 if the run has none. Fails if every checkpoint is
- * damaged, if there is none but DIR/checkpoints and run_recorded_save tells of one, or if `open` fails with another
- * error. */
+ * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. If none is valid and the run has saved
+ * a newer one meanwhile, they are tried again. A folder whose name is not the step of its state counts as damaged.
+ * *step becomes the step of the opened checkpoint, or -1 if the run has none. Fails if all are damaged, if there is
+ * none but DIR/checkpoints and run_recorded_save tells of one, or if `open` fails with another error. */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
 /* The step of a checkpoint that the run has saved, whether it still exists or not: that of the links in its folder or,
  * without one, of the last save in metrics.jsonl. -1 means none. */
@@ -49,17 +47,14 @@ int64_t run_recorded_save(const char *dir);
 /* The step of the last saved checkpoint if it is missing: the link "latest" names it or, without that link and any
  * checkpoint, run_recorded_save. -1 means none. */
 int64_t run_lost_save(const char *dir);
-/* Renames the checkpoints of steps after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step`
- * ignores them. */
+/* Renames checkpoints after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them. */
 bool run_set_aside(const char *dir, int64_t step, GError **error);
 /* Points the link DIR/checkpoints/NAME, which is latest or best, at the checkpoint of a step. A folder in its place is
- * renamed to copied-NAME. Where no link can be made, as on a file system without them, there is none, and the first
- * such failure is a warning. */
+ * renamed to copied-NAME. If no link can be made, as on some file systems, the first failure is a warning. */
 void run_link(const char *dir, const char *name, int64_t step);
 /* Removes the link, if there is one. A folder in its place is renamed to copied-NAME. */
 bool run_unlink(const char *dir, const char *name, GError **error);
-/* The step of the checkpoint that the link DIR/checkpoints/NAME points at or, without a link, that the checkpoints say;
- * -1 means none. */
+/* The step of the checkpoint that DIR/checkpoints/NAME links to or, without it, that checkpoints say; -1 is none. */
 int64_t run_linked(const char *dir, const char *name);
 /* DIR/checkpoints/NAME or, without such a link, the folder that it would point at. g_free. */
 char *run_linked_path(const char *dir, const char *name);
@@ -76,19 +71,16 @@ typedef struct RunKeep {
     int64_t best;        /* of those that were the best when they were saved, the newest `best` ones */
     int64_t steps[8];    /* the checkpoints of these steps; -1 means none */
 } RunKeep;
-/* Removes all other checkpoints, and unfinished folders. A folder whose name is not the step of its state stays, and
- * counts for nothing. */
+/* Removes all other checkpoints, and unfinished folders. A folder whose name is not its step stays, uncounted. */
 bool run_retain(const char *dir, const RunKeep *keep, GError **error);
 
 /* ---- run_find.c: finds the run directories that paths name, and what is left of runs ---- */
 
-/* The run directory that PATH names; PATH is the directory, or the config.yaml in it. NULL if PATH is neither. g_free.
- * */
+/* The run directory that PATH names; the directory, or the config.yaml in it. NULL if PATH is neither. g_free. */
 char *run_of(const char *path);
 /* As run_of, but a path that is no run directory is an error, which says what is missing there. */
 char *run_find(const char *path, GError **error);
-/* Whether the folder holds what a run wrote, but is no run directory: it lost its config.yaml or its checkpoints, or
- * failed before it had them. */
+/* Whether the folder is a run's but no run directory: it lost config.yaml or checkpoints, or never had them. */
 bool run_is_remnant(const char *dir);
 /* Adds the run directory (char *) that PATH names to `dirs`, and those of all runs in the folders below it, such as the
  * runs of a sweep, sorted by name; then, unless PATH is a run, those that links directly in it lead to. Remnants of

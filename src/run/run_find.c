@@ -90,8 +90,7 @@ static bool has_folder(const GPtrArray *dirs, const char *path)
     return false;
 }
 
-/* Adds the run in `path`, or else `path` itself to `remnants` if it is what is left of one. Returns whether there is a
- * run. */
+/* Adds the run in `path`, or else `path` to `remnants` if it is what is left of one. Returns whether there is a run. */
 static bool take_run(GPtrArray *dirs, GPtrArray *remnants, const char *path, bool *remnant)
 {
     char *run = run_of(path);

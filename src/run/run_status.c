@@ -159,8 +159,7 @@ static void add_rank(Ranks *all, const Heartbeat *beat, const char *dir, double 
     all->gone |= process == PROCESS_GONE;
 }
 
-/* Without heartbeats, as when their folder was deleted, a run whose lock is held is alive; another one is what its last
- * events say. */
+/* Without heartbeats (their folder was deleted) a run whose lock is held is alive; others are as their events say. */
 static void read_lock(RunStatus *status, const char *dir)
 {
     g_autofree char *lock = g_build_filename(dir, "lock", NULL);

@@ -1,5 +1,4 @@
-/* run_status.h: whether a run is training, from its heartbeats, and how far it is, from the end of its metrics.jsonl.
- */
+/* run_status.h: whether a run trains, from its heartbeats, and how far it is, from the end of its metrics.jsonl. */
 #pragma once
 
 #include <glib.h>

@@ -69,16 +69,14 @@ typedef struct Checkpoint {
     json_t *options;            /* saving only, borrowed: what checkpoint_options reads; NULL means none */
 } Checkpoint;
 
-/* Saves to FOLDER. An existing folder of this name is replaced once the new one is complete; after an error it is still
- * there. */
+/* Saves to FOLDER. An existing one is replaced once the new one is complete; after an error it is still there. */
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Saves the weights and token roles of a model, without optimizer and progress. */
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
 
 /* The contents of a checkpoint that is written later. A snapshot owns its configuration, counters and token roles. It
  * reads the values of tensors from the ParamStore and the Optimizer while it is written, in parts of at most 16 MiB,
- * until snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was
- * closed. */
+ * until snapshot_detach copies them; then it is valid while training goes on and after the model was closed. */
 typedef struct Snapshot Snapshot;
 /* Records what checkpoint_save would write now. The ParamStore and the Optimizer must outlive the snapshot unless it is
  * detached; checkpoint->ranks must outlive it in any case. */
@@ -95,9 +93,8 @@ void snapshot_free(Snapshot *snapshot);
 GQuark checkpoint_damaged_quark(void);
 
 /* Fills params, optimizer, fp8, state and roles (each unless NULL) from FOLDER, which any number of ranks may have
- * written. Files are read once: checksums are computed while tensors are loaded, so after an error of domain
- * CHECKPOINT_DAMAGED the tensors are partly overwritten. With several ranks each checks some of the files, and all
- * return the same result. */
+ * written. Checksums are computed while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED the tensors
+ * are partly overwritten. Each rank checks some of the files, and all return the same result. */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Reads only the counters. */
 bool checkpoint_state(const char *folder, TrainState *state, GError **error);
@@ -106,6 +103,5 @@ bool checkpoint_state(const char *folder, TrainState *state, GError **error);
 json_t *checkpoint_options(const char *folder, GError **error);
 /* Checks the size and the checksum of every file. */
 bool checkpoint_verify(const char *folder, GError **error);
-/* Reads the model's configuration, without any tensor, into zeroed memory; model_config_clear frees it. tokenizer_hash
- * may be NULL; g_free. */
+/* Reads the model's configuration into zeroed memory (model_config_clear). tokenizer_hash may be NULL; g_free. */
 bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, GError **error);

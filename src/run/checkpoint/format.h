@@ -5,8 +5,7 @@
 
 #define CHECKPOINT_FORMAT 1
 
-/* A number of TrainState in state.json. `absent` is the value read from an older checkpoint that does not have the
- * number. */
+/* A number of TrainState in state.json. `absent` is its value in older checkpoints that do not have it. */
 typedef struct StateField {
     const char *name;
     size_t offset;

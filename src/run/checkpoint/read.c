@@ -23,8 +23,7 @@ static bool fail_damaged(GError **error)
     return false;
 }
 
-/* Reads state.json, verifies its checksum and removes it. NULL with an error if the file is damaged or has an unknown
- * format version. */
+/* Reads state.json, verifies and removes its checksum. NULL with an error if it is damaged or of an unknown version. */
 static json_t *read_json(const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
@@ -135,8 +134,7 @@ static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, 
     return source->rank == rank;
 }
 
-/* Reduces the range [*first, *first + *n) of a box's elements, which covers whole rows, to the rows that the target
- * holds (target->held). */
+/* Reduces the range [*first, *first + *n) of a box's elements, whole rows, to those that the target holds (held). */
 static void keep_held(const StoredTensor *target, const Box *box, int64_t *first, int64_t *n)
 {
     const Box *held = &target->held;
@@ -194,9 +192,8 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
     return problem == NULL;
 }
 
-/* Reads one file of the checkpoint into `targets` (NULL means that nothing is loaded). checks: compare the checksum;
- * otherwise only the size is compared. If the checksum is wrong, that error is reported instead of any other, because
- * it explains the others. */
+/* Reads one file of the checkpoint into `targets` (NULL means that nothing is loaded). checks: compare the checksum,
+ * otherwise only the size. A wrong checksum is reported instead of any other error, because it explains the others. */
 static bool read_checkpoint_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool checks,
                                  GError **error)
 {

@@ -1,5 +1,4 @@
-/* batch.c: the number of samples per step (BatchSchedule), which train.batch_rampup or train.batch_schedule change
- * during a run. */
+/* batch.c: samples per step (BatchSchedule), which train.batch_rampup or train.batch_schedule change during a run. */
 #include "run/config/config.h"
 
 #include <inttypes.h>
@@ -138,8 +137,7 @@ int64_t batch_listed(const BatchSchedule *batches, int64_t i)
     return i <= batches->n ? batches->stages[i - 1].samples : 0;
 }
 
-/* Number of increments after `samples` samples, as in Megatron-LM: floor(samples / (ramp / n)) for n increments. ramp /
- * n need not be an integer. */
+/* Increments after `samples` samples, as in Megatron-LM: floor(samples / (ramp / n)) of n; ramp / n may be real. */
 static int64_t increments_at(const BatchSchedule *batches, int64_t samples)
 {
     const int64_t n = (batches->largest - batches->start) / batches->increment;
@@ -211,8 +209,7 @@ static int64_t estimated_batch(const BatchSchedule *batches, int64_t samples)
     return batch_at(batches, samples, samples < FAR / batches->input_length ? samples * batches->input_length : FAR);
 }
 
-/* Advances *samples step by step until it is at least `samples_end`, or until `most` steps are taken. Returns the
- * number of steps. */
+/* Advances *samples step by step to at least `samples_end`, by at most `most` steps. Returns the number of steps. */
 static int64_t walk(const BatchSchedule *batches, int64_t *samples, int64_t samples_end, int64_t most)
 {
     int64_t steps = 0;

@@ -378,8 +378,7 @@ typedef struct IdleRule {
                             the empty value, "!" every value but the empty one, "!0" every value but 0 */
 } IdleRule;
 
-/* Values of model.classifier with which task.cut_side shortens long inputs; those of tokens and span are shortened by
- * other rules. */
+/* Values of model.classifier with which task.cut_side shortens long inputs; tokens and span have other rules. */
 #define WRITERS "none sequence value choice"
 static const IdleRule rules[] = {
     { "fp16.", "train.precision", "fp16" },
@@ -447,8 +446,7 @@ static bool is_of(const IdleRule *rule, const char *option)
     return rule->options[n - 1] == '.' ? g_str_has_prefix(option, rule->options) : is_one_of(option, rule->options);
 }
 
-/* Warns about the options of `rule` that have no effect. changed (OptionRow *): the options whose values are not their
- * defaults. */
+/* Warns about options of `rule` without effect. changed (OptionRow *): the options whose values are not defaults. */
 static void advise_by(const IdleRule *rule, const Config *config, const GPtrArray *changed)
 {
     g_autofree char *value =

@@ -24,9 +24,8 @@ typedef struct TokenizerConfig {
 } TokenizerConfig;
 
 typedef struct TrainConfig {
-    /* length: end of the run, in steps, samples, tokens or epochs since its first step, or a time for which this
-     * process trains. batch and micro_batch, over all ranks: packed sequences ("samples"), examples of a task, or
-     * tokens. */
+    /* length: end of the run, in steps, samples, tokens or epochs since its first step, or a time that this process
+     * trains. batch and micro_batch, over all ranks: packed sequences ("samples"), task examples or tokens. */
     Amount length, batch, micro_batch;
     char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that every step has train.batch */
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
@@ -142,8 +141,7 @@ const OptionTable *config_options(void);
 /* Option names of other programs, such as "learning_rate", so that the error for an unknown option can suggest loam's
  * name, optim.lr; ends with foreign NULL. */
 extern const OptionForeignName config_foreign_names[];
-/* Names of the options whose default depends on the model's family and size or on the optimizer (docs/defaults.md);
- * ends with NULL. */
+/* Options whose default depends on the model's family and size or on the optimizer (docs/defaults.md), then NULL. */
 extern const char *const recipe_options[];
 
 /* An option with another value than before, and both as text. */
@@ -163,8 +161,7 @@ GPtrArray *config_differences(const char *path, GError **error);
 /* ---- loading ---- */
 
 /* Reads the YAML file PATH (NULL means none) and then the overrides ("group.key=value"), fills in defaults and checks
- * the result, in stages that docs/architecture/train.md lists. config is zeroed memory; config_clear frees it, also
- * after an error. */
+ * the result (stages: docs/architecture/train.md). config is zeroed; config_clear frees it, also after an error. */
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
 /* The stages after config_load for a run: opens *tok and sets what depends on it, which is model.vocab, lengths of a
  * task and train.precision. Fails unless objective, tokenizer and model fit. */
@@ -206,15 +203,13 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error);
 
 /* Whether an option, by its name, decides what is learnt: those that checkpoints hold, and train.skip_samples. */
 bool config_is_learning(const char *name);
-/* The options that checkpoints hold, as JSON strings by their names: those of class IDENTITY, and those of class
- * TUNABLE that decide what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref.
- */
+/* The options that checkpoints hold, as JSON strings by name: class IDENTITY, and those of class TUNABLE that decide
+ * what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref. */
 json_t *config_record(const Config *config);
 /* The options in which the configuration differs from a record (`was`): a list of changes. Options that the record, of
  * an earlier version, lacks are not compared. origin: for errors. NULL on an error. */
 GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error);
-/* A list of datasets (data.train) without their paths, "PATH:0.7,PATH:0.3": the weights, and the parts of a split.
- * g_free. */
+/* Datasets (data.train) without their paths, "PATH:0.7,PATH:0.3": the weights, and the parts of a split. g_free. */
 char *config_shape_of_sources(const char *sources);
 
 /* The options that a run was trained with, as its newest checkpoint records them. */
@@ -241,8 +236,7 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 /* ---- several ranks ---- */
 
-/* Number of neighbouring tensor-parallel ranks that have the same key/value heads; 1 unless parallel.tensor exceeds
- * model.kv_heads. */
+/* Neighbouring tensor-parallel ranks with the same kv heads; 1 unless parallel.tensor exceeds model.kv_heads. */
 int config_key_copies(const Config *config);
 /* The groups of ranks that parallel.tensor, parallel.context and parallel.pipeline ask for. */
 MeshShape config_mesh(const Config *config);
@@ -254,8 +248,7 @@ int *config_microbatches(const Config *config, int *n);
 /* The tokens of a full packed sequence of the configured objective. */
 StageTokens config_stage_tokens(const Config *config);
 /* Pipeline.ends, the end of each stage as a number of blocks: config_equal_stages for stages of about equal work;
- * config_stage_ends as parallel.cuts says, or a copy of `equal`, which config_equal_stages returned, if that is not
- * set. g_free. */
+ * config_stage_ends as parallel.cuts says, or if unset a copy of `equal`, from config_equal_stages. g_free. */
 int *config_equal_stages(const Config *config);
 int *config_stage_ends(const Config *config, const int *equal, GError **error);
 
@@ -263,8 +256,7 @@ int *config_stage_ends(const Config *config, const int *equal, GError **error);
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
 /* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 on a GPU or on a
- * processor with fast bf16 products (device_cpu_bf16), else f32. It is an error if train.precision is fp8 and the GPU
- * does not support it. */
+ * processor with fast bf16 products (device_cpu_bf16), else f32. Fails if it is fp8 and the GPU does not support it. */
 bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes that train.precision, train.f32_residual and train.f32_gradients select, and the FP8 recipe.
  * train.precision = auto is resolved as for a new run. */
@@ -274,8 +266,7 @@ Precision config_precision(const Config *config);
 bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error);
 /* The dtypes according to RUN/config.yaml, as config_save_run wrote it. */
 bool precision_of_run(const char *run, Precision *precision, GError **error);
-/* A description: "bf16"; "bf16, residual bf16, gradients bf16" if these are not f32; "f32 as tf32"; "fp8 and bf16".
- * g_free. */
+/* A text: "bf16"; "bf16, residual bf16, gradients bf16" if these are not f32; "f32 as tf32"; "fp8 and bf16". g_free. */
 char *precision_describe(Precision precision);
 
 /* ---- tokenizer and vocabulary ---- */
@@ -283,9 +274,8 @@ char *precision_describe(Precision precision);
 /* Opens tokenizer.path. For a model with an encoder, a tokenizer that has neither sentinels nor a mask token gets
  * sentinels added, unless model.vocab is too small for them. */
 Tokenizer *config_open_tokenizer(const Config *config, GError **error);
-/* For a plan: opens the tokenizer, if tokenizer.path names one, and sets model.vocab as config_resolve does. If the
- * tokenizer cannot be opened and model.vocab does not need it, that is no error: *tok stays NULL, and *unread is the
- * reason (NULL means none). */
+/* For a plan: opens the tokenizer, if tokenizer.path names one, and sets model.vocab as config_resolve does. If it
+ * cannot be opened and model.vocab does not need it, *tok stays NULL, and *unread is the reason (NULL means none). */
 bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError **error);
 /* Fails if the tokenizer lacks a special token that the objective needs. Warns about special tokens for which another
  * token is used, and about tokens that the exported model will lack. */
@@ -319,18 +309,15 @@ bool batch_varies(const BatchSchedule *batches);
 int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
-/* Number of next steps of that run, at least 1, that have as many samples as the next one if none are skipped;
- * INT64_MAX: all. */
+/* Next steps of that run, at least 1, with as many samples as the next one if none are skipped; INT64_MAX: all. */
 int64_t batch_lasts(const BatchSchedule *batches, int64_t samples, int64_t tokens);
 /* Fails unless each of `data` data-parallel ranks has a sample of every step of a run that has read `samples` samples
  * and `tokens` tokens: of its next step, which is the smallest one left of a ramp-up, or of the smallest stage. */
 bool batch_check_ranks(const BatchSchedule *batches, int64_t samples, int64_t tokens, int64_t data, GError **error);
 /* Number of steps that take a run from `first` samples read to at least `end`. whole: without the last step if it reads
- * beyond `end`. This function and the next two are exact unless stages are in tokens; then they take every sample as
- * input_length tokens. */
+ * beyond `end`. This and the next two are exact unless stages are in tokens; then a sample has input_length tokens. */
 int64_t batch_steps(const BatchSchedule *batches, int64_t first, int64_t end, bool whole);
-/* Samples that a run has read `steps` steps after it had read `first` of them. The count stops with the step that
- * reaches 10^18. */
+/* Samples that a run has read `steps` steps after it had read `first`. The count stops once it reaches 10^18. */
 int64_t batch_samples(const BatchSchedule *batches, int64_t first, int64_t steps);
 /* Number of steps before the first step with the final batch size. */
 int64_t batch_last_change(const BatchSchedule *batches);
@@ -338,8 +325,7 @@ int64_t batch_last_change(const BatchSchedule *batches);
 /* ---- saves and stops ---- */
 
 #define SAVE_PHASES 16
-/* Until `until` (steps, samples, tokens or epochs; 0 means the end of the run) a checkpoint is saved at every multiple
- * of `every`. */
+/* Until `until` (steps, samples, tokens or epochs; 0 means the end of the run) every multiple of `every` is saved. */
 typedef struct SavePhase {
     Amount until, every;
 } SavePhase;
@@ -362,15 +348,13 @@ int64_t config_skip_range(const SkipRange *ranges, int n, const BatchSchedule *b
                           int64_t tokens);
 /* Checks the options of saves, stops and skipped samples. */
 bool config_check_run_control(const Config *config, GError **error);
-/* Warns of a train.length of 0, a train.stop_date that is past, overlapping ranges of train.skip_samples and an unknown
- * log.country. */
+/* Warns of a train.length of 0, a past train.stop_date, overlapping train.skip_samples and an unknown log.country. */
 void config_advise_run_control(const Config *config);
 
 /* ---- amounts ---- */
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
-/* Samples per microbatch. As long as train.micro_batch is auto, this is its default; micro_batch_choose replaces auto
- * by a number. */
+/* Samples per microbatch. If train.micro_batch is auto, its default; micro_batch_choose replaces auto by a number. */
 int64_t config_micro_samples(const Config *config);
 bool config_micro_is_auto(const Config *config); /* whether train.micro_batch is auto */
 /* Most input tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
@@ -399,8 +383,7 @@ int64_t config_answer_length(const Config *config);
 void config_set_slots(const Config *config, Model *model);
 /* Calls model_set_answers if evaluations of the run generate answers to held-out examples of tasks. */
 void config_set_answers(const Config *config, Model *model);
-/* Opens the configured model for training; parameters that match train.freeze are frozen. A pattern that matches no
- * parameter is an error. */
+/* Opens the configured model for training, train.freeze's parameters frozen. Fails if a pattern matches none. */
 Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* Parses train.class_weights: one number per class of the model. Returns NULL if it is empty or "balanced"
  * (config_balances_classes), and NULL with an error if it is invalid. g_free. */
@@ -424,9 +407,7 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
  * -1 means unknown; epoch_samples: samples in an epoch of the training set, 0 means unknown. */
 void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples);
-/* Warns about options that the user changed from their default (Config.given) but that have no effect because of
- * another option. */
+/* Warns about options that the user changed (Config.given) but that have no effect because of another option. */
 void config_advise_idle(const Config *config);
-/* Warns about datasets that are not used since the examples of a task are. holds_out: the task has examples to evaluate
- * on. */
+/* Warns about datasets not used since a task's examples are. holds_out: the task has examples to evaluate on. */
 void config_advise_data(const Config *config, bool holds_out);

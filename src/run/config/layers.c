@@ -62,8 +62,7 @@ static bool add_from_run(const char *dir, const char *const *wanted, GPtrArray *
     return saved != NULL;
 }
 
-/* model.* options that are not copied from the model of train.init: the preset's name, and one that follows from
- * data.objective. */
+/* model.* options not copied from train.init's model: the preset's name, and one that follows from data.objective. */
 static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
 
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
@@ -75,8 +74,7 @@ static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *l
     }
 }
 
-/* Checks that the settings agree with the shape of train.init's model; model.vocab, if it is auto, becomes that
- * model's. */
+/* Checks that the settings agree with the shape of train.init's model; a model.vocab of auto becomes that model's. */
 static bool check_layers_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
 {
     g_auto(ModelConfig) model = { 0 };
@@ -149,8 +147,7 @@ static bool read_labels(const Config *config, DatasetMeta *meta, GError **error)
 }
 
 /* Appends the options of a classifier of this kind, and model.labels = `labels` (NULL means that the class names are
- * found later, from the task's examples). A model that already has a classifier of this kind with class names keeps
- * those names. */
+ * found later, from the task's examples). A model that has such a classifier with class names keeps them. */
 static void add_kind(const ModelConfig *model, LabelKind kind, const char *labels, const char *origin,
                      GPtrArray *layers)
 {
@@ -308,8 +305,7 @@ static bool keep_classifier(const char *dir, GPtrArray *layers, guint first, GEr
     return saved != NULL;
 }
 
-/* If the command line gives a run of a task an objective on text, the length of the task's targets, which the run has
- * stored, does not apply. */
+/* If the command line gives a task's run an objective on text, the stored length of its targets does not apply. */
 static void forget_targets(const GPtrArray *given)
 {
     const char *stored = NULL;
@@ -375,8 +371,7 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
     return options_apply(config_options(), config, unsaid, error);
 }
 
-/* Whether the run is continued pre-training: it starts from the model of train.init, without a task, classifier or
- * adapters (LoRA). */
+/* Whether the run is continued pre-training: it has a train.init, but no task, classifier or adapters (LoRA). */
 static bool freezing_goes_on(const Config *config)
 {
     return *config->train.init && !task_is_set(&config->task) && config->model.classifier == LABELS_NONE &&

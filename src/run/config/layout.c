@@ -5,12 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A rank's first feed-forward channel is a multiple of this, because one Philox draw gives dropout masks of four
- * channels. */
+/* A rank's first feed-forward channel is a multiple of this: one Philox draw gives dropout masks of four channels. */
 #define CHANNELS 4
 
-/* The reason why `tensor` ranks cannot divide the blocks of this model, as a clause of a message; NULL means that they
- * can. g_free. */
+/* Why `tensor` ranks cannot divide this model's blocks, as a clause of a message; NULL means that they can. g_free. */
 static char *undivided(const ModelConfig *model, int64_t tensor)
 {
     const struct {

@@ -76,8 +76,7 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error)
     return true;
 }
 
-/* If a classifier has no model.labels and the run has a task, takes the class names from the task's definition or its
- * examples. */
+/* If a classifier of a task has no model.labels, takes class names from the task's definition or its examples. */
 static bool resolve_labels(Config *config, GError **error)
 {
     ModelConfig *model = &config->model;

@@ -146,8 +146,7 @@ static bool writes_answers(const Config *config)
 
 void config_set_answers(const Config *config, Model *model)
 {
-    /* Longest prompt. A decoder-only model has prompt and answer in one sequence; the prompt gets at least one token.
-     */
+    /* Longest prompt. A decoder-only model has prompt and answer in one sequence; a prompt has at least one token. */
     const int64_t longest = config_answer_length(config),
                   length = MAX(config->data.input_length - (config->model.n_enc > 0 ? 0 : longest), 1);
     if (writes_answers(config))

@@ -20,8 +20,7 @@ typedef struct Recipe {
     const char *settings;  /* "OPTION=VALUE; OPTION=VALUE; " */
 } Recipe;
 
-/* Defaults by family and size. The first row that has the model's family and whose up_to is at least its size applies.
- */
+/* Defaults by family and size. The first row of the model's family whose up_to is at least its size applies. */
 #define T5   "data.objective=span_corruption; optim.name=adafactor; "
 #define BERT "model.n_dec=0; data.objective=mlm; optim.name=adamw; "
 #define GPT  "model.n_enc=0; data.objective=clm; optim.name=adamw; "
@@ -36,8 +35,7 @@ static const Recipe model_recipes[] = {
     { FAMILY_GPT, 0, ANY, GPT "data.input_length=2048; train.batch=256 samples" },
 };
 
-/* Defaults by family, optimizer and size. The first row that has the model's family and optimizer and whose up_to is at
- * least its size applies. */
+/* Defaults by family, optimizer and size. The first row of both whose up_to is at least the model's size applies. */
 #define RMS        "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
 #define ADAFACTOR  "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
 #define T5_ADAMW   "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
@@ -139,8 +137,7 @@ void recipe_add_start(const ModelConfig *model, int optimizer, const char *rewar
 /* Fine-tuning on a text-to-text task. Batches count examples, whatever their lengths in tokens. */
 static const char task_settings[] = "data.objective=seq2seq; train.batch=16 examples; train.length=5 epochs; "
                                     "train.eval_every=1 epochs";
-/* Fine-tuning of a classifier: batch and number of epochs are those of transformers' Trainer. The learning rate is in
- * task_recipes. */
+/* Fine-tuning of a classifier: batch and epochs of transformers' Trainer. The learning rate is in task_recipes. */
 static const char classifier_settings[] = "data.objective=labels; train.batch=8 examples; train.length=3 epochs; "
                                           "train.eval_every=1 epochs";
 static const int64_t classifier_lengths[] = {

@@ -132,8 +132,7 @@ static const char *const schedule_options[] = {
 };
 /* clang-format on */
 
-/* optim.on_change=keep restores the former value of each option of a schedule and logs this; refuse makes it an error.
- */
+/* optim.on_change=keep restores the former value of each schedule option and logs this; refuse makes it an error. */
 static bool settle_changes(Config *config, const GPtrArray *all, GError **error)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
@@ -227,9 +226,8 @@ GPtrArray *config_differences(const char *path, GError **error)
 
 /* ---- saving ---- */
 
-/* Copies the tokenizer into the run directory and removes a different tokenizer that lies there. If tokenizer.path
- * itself is a file in the run directory beside a different tokenizer, it is an error: the user must move one of them
- * away. */
+/* Copies the tokenizer into the run directory and removes a different one there. If tokenizer.path itself is a file in
+ * the run directory beside a different tokenizer, it is an error: the user must move one away. */
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
     bool inside = io_lies_in(config->run.dir, tokenizer_path(tok));

@@ -1,7 +1,6 @@
 /* energy.h: measures the energy that this machine's processors, memory and GPU use while a run trains, and writes
  * RUN/emissions.csv with CodeCarbon's columns. Energy of the processors is read from RAPL (/sys/class/powercap), of an
- * NVIDIA GPU from its driver (NVML, opened at run time); without RAPL it is a power that the user states, times the
- * time. */
+ * NVIDIA GPU from its driver (NVML, opened at run time); without RAPL it is the user's stated power times the time. */
 #pragma once
 
 #include "base/error.h"

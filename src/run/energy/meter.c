@@ -129,8 +129,7 @@ typedef struct Nvml {
     unsigned long long last;
 } Nvml;
 
-/* The entry of a GPU in CUDA_VISIBLE_DEVICES, such as "3" in "2,3", or a "GPU-UUID"; NULL means that all GPUs are
- * visible. g_free. */
+/* The entry of a GPU in CUDA_VISIBLE_DEVICES, such as "3" in "2,3", or a "GPU-UUID"; NULL means all. g_free. */
 static char *visible_entry(int cuda_index)
 {
     const char *visible = g_getenv("CUDA_VISIBLE_DEVICES");
