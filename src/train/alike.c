@@ -1,7 +1,6 @@
 /* alike.c: checks at the start of a run that all ranks train the same model: the same version of loam, options,
  * tokenizer, data, weights to start from and instruction set, and one run directory. Otherwise ranks would train apart
- * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
- * a disk of its own. */
+ * without an error: a host may have an older copy of a dataset or the program, or a run directory on its own disk. */
 #include "base/file.h"
 #include "base/machine.h"
 #include "comm/monitor.h"

@@ -99,8 +99,7 @@ static void log_places(const char *dir, double now)
         log_info("  %s", *line);
 }
 
-/* Adds to the message where the rank that did not answer was last seen: its host, step and phase. One rank logs where
- * the others stand. */
+/* Adds to the message the host, step and phase of the rank that did not answer. One rank logs those of others. */
 static void name_lost(const Trainer *t, GError *problem)
 {
     Heartbeat beat;

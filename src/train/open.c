@@ -34,8 +34,7 @@ static void advise_heldout(const char *sources, const GPtrArray *sets)
     g_clear_pointer(&mixture, mixture_free);
 }
 
-/* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
- */
+/* Opens the datasets. Ranks above 0 that are threads of this process share rank 0's loaders, opened before. */
 static bool open_datasets(Trainer *t, GError **error)
 {
     const DataConfig *data = &t->config.data;
@@ -375,8 +374,7 @@ static ScheduleCounts before_last_update(ScheduleCounts now)
                              share * now.seconds };
 }
 
-/* Says if the rate jumps where the run goes on: by another schedule, or by another train.length, which its end depends
- * on. */
+/* Says if the rate jumps where the run goes on: by another schedule, or train.length, on which its end depends. */
 static void note_rate(const Trainer *t)
 {
     const TrainState *state = &t->state;
@@ -450,8 +448,7 @@ static bool open_run_files(Trainer *t, GError **error)
            open_directory(t, error);
 }
 
-/* Rank 0 makes the run directory and the datasets of a task, and chooses the microbatch if that is auto. Then the other
- * ranks open them. */
+/* Rank 0 makes the run directory and a task's datasets, and chooses an auto microbatch. Then other ranks open them. */
 static bool open_in_turn(Trainer *t, GError **error)
 {
     const bool first = comm_rank(t->mesh.world) == 0;

@@ -201,8 +201,7 @@ static bool has_lost_best(const Trainer *t)
     return t->state.best_step >= 0 && !g_file_test(best, G_FILE_TEST_IS_DIR);
 }
 
-/* Makes the best of the checkpoints that exist the best one, from which train.patience counts then, except in a run
- * that it has ended. */
+/* Makes the best existing checkpoint the best, from which train.patience counts, unless it has ended the run. */
 static void find_other_best(Trainer *t)
 {
     TrainState *state = &t->state;

@@ -268,8 +268,7 @@ static bool fail_absent(const char *dir, int64_t step, const GArray *steps, GErr
                      steps->len > 0 ? list->str : "no step");
 }
 
-/* Fails if the checkpoints lie on another disk than the run, as they do behind a link: move_later cannot rename them.
- */
+/* Fails if the checkpoints lie on another disk than the run, as behind a link: move_later cannot rename them. */
 static bool check_disk(const char *dir, GError **error)
 {
     struct stat run, checkpoints;

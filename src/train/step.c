@@ -141,10 +141,9 @@ static double trained_s(Trainer *t)
     return t->start.trained_s + (double)ranks_agree(t, (int64_t)(1e6 * (clock_seconds() - t->clock.started))) / 1e6;
 }
 
-/* Runs the optimizer, unless a service forbids it: the loss or the gradients are not finite, or the step is a loss
- * spike that is skipped, or to be made again. Losses and gradient norm are read together, so that they cost one wait
- * for the device; otherwise a step waits only in show_step and fp8_share. If a rank was lost, fails without an update.
- */
+/* Runs the optimizer, unless a service forbids it: loss or gradients are not finite, or the step is a loss spike that
+ * is skipped, or made again. Losses and gradient norm are read together, in one wait for the device; otherwise a step
+ * waits only in show_step and fp8_share. If a rank was lost, fails without an update. */
 static bool update(Trainer *t, GError **error)
 {
     const double start = clock_seconds();

@@ -7,8 +7,7 @@
 
 static atomic_bool requested, waiting, hurries;
 
-/* What a request leads to. With several processes nothing is saved if the launcher sends the signal because one of them
- * was lost. */
+/* What a request leads to. With several processes nothing is saved if the launcher's signal means that one was lost. */
 static const char *promise(void)
 {
     return waiting                  ? "training has ended, and nothing is left to save; waiting for hooks"
@@ -46,8 +45,7 @@ static void end_now(int number)
     raise(number);
 }
 
-/* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
- * threads can corrupt the heap. */
+/* The thread that waits for signals. Others block them: a handler that interrupts oneDNN can corrupt the heap. */
 static void *watch_signals(void *argument)
 {
     sigset_t *awaited = argument, again;
@@ -88,8 +86,7 @@ void stop_catch_signals(void)
     g_once_init_leave(&ready, 1);
 }
 
-/* SIGPIPE goes to the thread that writes to the closed pipe, which blocks it, so base/log notices a closed pipe by the
- * failed write. */
+/* SIGPIPE goes to the thread that writes, which blocks it, so base/log notices a closed pipe by the failed write. */
 bool stop_requested(void)
 {
     if (!requested && log_unread())

@@ -16,8 +16,7 @@ static bool remove_dataset(const char *prefix, GError **error)
     return true;
 }
 
-/* Makes the datasets of the task. Removes those of an earlier start that never trained, whose held-out examples may
- * differ. */
+/* Makes the datasets of the task. Removes those of a start that never trained: held-out examples may differ. */
 static bool prepare_task_data(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
@@ -83,8 +82,7 @@ bool trainer_prepare_task(Trainer *t, GError **error)
         return true;
     t->task.train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task.valid = g_strconcat(t->task.train, "-valid", NULL);
-    /* A run that has begun has a config.yaml: its dataset must not be made again, and an earlier call of this function
-     * set data.train and data.valid. */
+    /* A begun run has a config.yaml: its dataset stays, and an earlier call set data.train and data.valid. */
     const bool begun = io_exists(t->config.run.dir, "config.yaml");
     if (comm_rank(t->mesh.world) == 0 && !(begun && has_dataset(t->task.train)) && !make_dataset(t, begun, error))
         return false;

@@ -165,16 +165,14 @@ void trainer_close(Trainer *t, const GError *problem);
 
 /* ---- task_data.c ---- */
 
-/* If a task is configured, makes its datasets unless the run already has them, and sets data.train and data.valid to
- * them. */
+/* If a task is configured, makes its datasets unless the run has them, and sets data.train and data.valid to them. */
 bool trainer_prepare_task(Trainer *t, GError **error);
 /* Warns if the definition of the task has changed since its datasets were made. */
 void trainer_note_table(const Trainer *t);
 
 /* ---- resume.c ---- */
 
-/* Loads the newest valid checkpoint of run.dir. Without a checkpoint, initialises the weights: randomly, or from
- * train.init. */
+/* Loads the newest valid checkpoint of run.dir. Without one, initialises the weights: randomly or from train.init. */
 bool trainer_resume(Trainer *t, GError **error);
 
 /* ---- batch.c ---- */
@@ -218,8 +216,7 @@ bool ranks_agree_on_passes(const Trainer *t, bool good, bool missing, GError **e
 /* Returns rank 0's value on every rank (broadcast). */
 int64_t ranks_agree(const Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
- * t->step. read: whether this rank has read its batches, or else has set *error; if one rank has not, all fail with its
- * error. */
+ * t->step. read: this rank has read its batches, else set *error; if one has not, all fail with its error. */
 bool ranks_sum_counts(Trainer *t, bool read, GError **error);
 void ranks_sum_losses(const Trainer *t, LossSums *sums);
 
@@ -266,8 +263,7 @@ typedef uint64_t (*OnceFn)(const void *context);
  * others wait for it, also if it takes longer than the group's timeout. An empty key is no other rank's. key: at most
  * ONCE_KEY - 1 bytes. All ranks of the group call it; if the group fails, the value is of no use. */
 uint64_t ranks_once(Comm *ranks, const char *key, OnceFn fn, const void *context);
-/* A key for what is computed from the files of PATH: that of the same folder or file of the same host; "" if PATH names
- * none. */
+/* A key for what is computed from PATH's files: that of the same folder or file of a host; "" if PATH names none. */
 void once_key_of_path(char key[ONCE_KEY], const char *path);
 
 /* ---- stop.c: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGHUP (the terminal was closed; ignored
@@ -275,12 +271,10 @@ void once_key_of_path(char key[ONCE_KEY], const char *path);
  * microbatches, with several after each step. A request is acknowledged in the log at once; a second SIGINT ends the
  * program, or the hooks if the run only waits for these ---- */
 
-/* Blocks these signals and starts a thread that waits for them. To be called before other threads start, since threads
- * inherit the blocked signals. */
+/* Blocks these signals and starts a thread that waits for them, before others, which inherit the block, start. */
 void stop_catch_signals(void);
 bool stop_requested(void);
-/* While a run that has trained waits for its hooks there is no step to end and nothing to save: the acknowledgement of
- * a request says so. */
+/* While a trained run waits for its hooks there is no step to end and nothing to save: answers to requests say so. */
 void stop_waits_for_hooks(bool waits);
 /* Whether there was a second SIGINT while the run waited for its hooks: they are to be ended. */
 bool stop_hurries(void);

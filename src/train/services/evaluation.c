@@ -36,8 +36,7 @@ static void plan_best(Evaluation *own, const Trainer *t)
                  best ? best : "loss", state->best_step, best ? ", or by another train.best" : "");
 }
 
-/* Fails if train.best, train.patience or the plateau schedule are set, which need evaluations, but there is no held-out
- * data. */
+/* Fails if train.best, train.patience or the plateau schedule are set but there is no held-out data to evaluate. */
 static bool check_held_out(const Trainer *t, GError **error)
 {
     const char *needs = t->config.train.patience > 0                ? "train.patience"
@@ -68,8 +67,7 @@ typedef struct SetResult {
     double seconds;
 } SetResult;
 
-/* The lowest loss so far of the set that decides about the best checkpoint, with this one; NaN for other sets, and if
- * a score decides. */
+/* Lowest loss, with this one, of the set that decides the best checkpoint; NaN for others, or if a score does. */
 static double lowest_loss(const Evaluation *own, const Trainer *t, guint i, double loss)
 {
     const TrainState *state = &t->state;
@@ -150,8 +148,7 @@ static bool note_best(const Evaluation *own, const Trainer *t, double value)
     return true;
 }
 
-/* Counts evaluations without a better metric; after optim.plateau_patience of them the plateau schedule lowers the
- * learning rate. */
+/* Counts evaluations without a better metric; after optim.plateau_patience the plateau schedule lowers the rate. */
 static void note_stale(const Evaluation *own, const Trainer *t, bool best)
 {
     TrainState *state = own->counters;
@@ -221,9 +218,8 @@ static void settle_best(const Trainer *t)
         run_unlink(dir, "best", NULL);
 }
 
-/* Evaluates at step 0, or makes the evaluation that a request to stop had prevented, after which the checkpoint of that
- * step is saved again with the result. A trained model that the run starts from (train.init) is saved as the best so
- * far. */
+/* Evaluates at step 0, or makes the evaluation that a request to stop prevented, and saves that step's checkpoint again
+ * with the result. A trained model that the run starts from (train.init) is saved as the best so far. */
 static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
 {
     bool best = false;

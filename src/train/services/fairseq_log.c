@@ -30,8 +30,7 @@ static double rounded_places(double value, int places)
     return g_ascii_strtod(text, NULL);
 }
 
-/* The epoch, counted from 1, that a step belongs to if `epochs` epochs are complete after it: 2 for the last step of
- * epoch 2. */
+/* The epoch, from 1, of a step after which `epochs` epochs are complete: 2 for the last step of epoch 2. */
 static int64_t epoch_of(double epochs)
 {
     return MAX((int64_t)ceil(epochs - 1e-9), 1);

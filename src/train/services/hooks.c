@@ -1,7 +1,6 @@
 /* hooks.c: commands of the user that run beside training when something happens (hooks.*). A thread of rank 0 runs them
- * one after another, so training never waits for one. A command that takes too long is killed; one that failed or was
- * killed is tried again (hooks.retries). RUN/hooks.log has the output and the result of every attempt. A failed command
- * never ends the run. */
+ * one after another, so training never waits. A command that takes too long is killed; after a failure it is tried
+ * again (hooks.retries). RUN/hooks.log has output and result of each attempt. A failed command never ends the run. */
 
 #include "base/processes.h"
 #include "comm/launch.h"
@@ -262,8 +261,7 @@ static bool await(Hooks *hooks, HookKind kind, pid_t pid, HookOutput *output, do
     return killed == INFINITY;
 }
 
-/* Runs the command once, until `latest` at most. Returns NULL if it succeeded, else a description of the failure;
- * g_free. */
+/* Runs the command once, until `latest` at most. NULL if it succeeded, else a description of the failure; g_free. */
 static char *run_once(Hooks *hooks, const Call *call, double latest)
 {
     pid_t pid;
@@ -290,8 +288,7 @@ static char *run_once(Hooks *hooks, const Call *call, double latest)
     return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
 }
 
-/* Waits before the next attempt. False if there is no time for another attempt before `latest`, or before the run
- * ends. */
+/* Waits before the next attempt. False if there is no time for one before `latest` or the run's end. */
 static bool pause_before(Hooks *hooks, HookKind kind, int attempt, double latest)
 {
     const double until = clock_seconds() + fmin(LONGEST_WAIT_S, exp2(attempt - 1));
@@ -420,8 +417,7 @@ static void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *pa
     g_mutex_unlock(&hooks->mutex);
 }
 
-/* A message about a call that failed or was left out, the oldest one that was not returned before; g_free. NULL means
- * none. */
+/* A message about a call that failed or was left out, the oldest not returned before; g_free. NULL means none. */
 static char *hooks_problem(Hooks *hooks)
 {
     g_mutex_lock(&hooks->mutex);

@@ -75,8 +75,7 @@ static void add_to_window(Window *window, const Trainer *t)
     window->own_samples += t->batch.own_samples;
 }
 
-/* If no step of the window made an update, such as while the loss scale of fp16 falls, the loss is that of the last
- * step. */
+/* If no step of the window made an update, as while fp16's loss scale falls, the loss is that of the last step. */
 static void write_log_lines(const Log *log, const Trainer *t)
 {
     const Window *window = &log->window;

@@ -111,8 +111,7 @@ static char *make_experiment(const char *root, const char *name, GError **error)
 
 /* ---- the run ---- */
 
-/* What DIR/mlflow.txt holds: "ID TIME", the run directory and the run's folder in the store; versions before knew only
- * the first. */
+/* DIR/mlflow.txt: "ID TIME", the run directory and the run's folder in the store; older versions had only the first. */
 typedef struct Entry {
     char id[ID_CHARS + 1];
     int64_t started;    /* milliseconds since 1970 */

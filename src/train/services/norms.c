@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* The index of the layer of a parameter: 0 … n_enc - 1 the blocks of the encoder, then those of the decoder, then the
- * rest. */
+/* The index of a parameter's layer: 0 … n_enc - 1 the encoder's blocks, then the decoder's, then the rest. */
 static int layer_of(const ModelConfig *config, const char *name)
 {
     const int n_enc = (int)config->n_enc, n_dec = (int)config->n_dec;

@@ -26,9 +26,8 @@ typedef struct Norms {
     LayerNorms *layers;
 } Norms;
 
-/* Measures the norms of the whole model after a step; the result is the same on every rank, however the model is
- * divided among them. All ranks call it. loss_scale: the factor that the gradients are still multiplied by. norms_clear
- * frees the result. */
+/* Measures the norms of the whole model after a step, the same on every rank, however they divide the model. All ranks
+ * call it. loss_scale: the factor that the gradients are still multiplied by. norms_clear frees the result. */
 Norms norms_measure(Model *model, Comm *ranks, double loss_scale);
 void norms_clear(Norms *norms);
 
@@ -137,8 +136,7 @@ typedef struct EventRecord {
     json_t *start; /* the plan of the run and a description of the machine, if this starts or continues it; else NULL */
 } EventRecord;
 
-/* Something that happened in a run, for its logs and for other services. METRIC_TRAIN is a log line, METRIC_SAVE the
- * end of a save. */
+/* An event of a run, for logs and other services. METRIC_TRAIN is a log line, METRIC_SAVE the end of a save. */
 typedef struct LogRecord {
     MetricKind kind;
     int64_t step;

@@ -1,5 +1,4 @@
-/* report.c: train.report: a page about the run, written while it trains, after evaluations and saves, and at its end.
- */
+/* report.c: train.report: a page about the run, written after its evaluations and saves, and at its end. */
 #include "report/report.h"
 
 #include "train/services/service.h"

@@ -137,8 +137,7 @@ static const char *what_stands(const Saving *saving)
     return saving->saved.steps >= 0 ? "the previous checkpoint is kept" : "no save has succeeded so far";
 }
 
-/* After a failed save of the best checkpoint: restores best_value and best_step of the previous one, which exists on
- * disk. */
+/* After a failed save of the best checkpoint: restores best_value and best_step of the one on disk. */
 static void forget_best(const Saving *saving, const Save *save)
 {
     TrainState *state = saving->counters;

@@ -105,8 +105,7 @@ static bool add_tasks(Scores *scores, const Trainer *t, GError **error)
 
 /* ---- train.best ---- */
 
-/* A metric's name without the name of this task: "accuracy" for "rte.accuracy"; NULL if the metric belongs to another
- * task. */
+/* A metric's name without this task's: "accuracy" for "rte.accuracy"; NULL if the metric belongs to another task. */
 static const char *own_part(const ScoredTask *scored, const char *metric)
 {
     const size_t n = scored->name ? strlen(scored->name) : 0;

@@ -21,10 +21,9 @@ typedef struct EveryCounts {
     int64_t step_samples, step_tokens;
 } EveryCounts;
 
-/* Makes a period from an option's amount. An amount in samples, epochs or tokens is converted to steps, with two
- * exceptions: if the size of the batch changes during the run, it is converted to samples; with count_tokens an amount
- * in tokens stays in tokens. epoch_samples: samples in an epoch of the training set. A period in seconds starts at this
- * call. */
+/* Makes a period from an option's amount. An amount in samples, epochs or tokens is converted to steps, except to
+ * samples if the batch size changes during the run; with count_tokens an amount in tokens stays in tokens.
+ * epoch_samples: samples in an epoch of the training set. A period in seconds starts at this call. */
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
 /* Whether a period has ended in the last step. */
 bool every_due(const Every *every, const EveryCounts *counts);
@@ -68,8 +67,7 @@ typedef struct Services {
 /* The names of the files and folders that services write to RUN, in the order of the table, then NULL; g_free. */
 const char **services_written(void);
 
-/* What a service wants. The loop does what the largest verdict says; the services after one that answered REPEAT, FAIL
- * or ABORT are not asked. */
+/* What a service wants. The loop obeys the largest verdict; services after REPEAT, FAIL or ABORT are not asked. */
 typedef enum Verdict {
     VERDICT_GO_ON,
     VERDICT_SAVE,   /* a checkpoint */
@@ -91,8 +89,7 @@ unsigned services_due(const Trainer *t, const EveryCounts *counts);
 /* Before the first step of this process. */
 Verdict services_start(Trainer *t, GError **error);
 void services_before_step(Trainer *t);
-/* Between backward and update: a rule that wants no update clears step->updated, which the step has set, or sets
- * step->again. */
+/* Between backward and update: a rule against the update clears step->updated, set so far, or sets step->again. */
 void services_before_update(const Trainer *t, StepRecord *step);
 /* Counts a step in the services' counters of TrainState. */
 void services_count(Trainer *t);
@@ -114,8 +111,7 @@ typedef struct Pulse Pulse;
  * if the previous process of this run was killed, it logs where that process was, and it removes the old heartbeats.
  * The service ends the thread, after it has written how the run ended on this rank. */
 Pulse *pulse_open(const char *dir, Comm *ranks);
-/* Records what this rank does from now on. microbatch 0 means none. phase: a string literal, such as "update". pulse
- * NULL is ignored. */
+/* Records what this rank does now. microbatch 0 means none. phase: a literal, such as "update". pulse may be NULL. */
 void pulse_at(Pulse *pulse, int64_t step, int64_t microbatch, const char *phase);
 
 /* ---- stop_rules.c: the options that stop a process of a run before the run ends: train.stop_after, stop_date,
@@ -132,8 +128,7 @@ typedef struct StopRules {
     double last_look;
 } StopRules;
 
-/* started: clock_seconds() at the start of the command. The configuration has been checked, and must outlive the rules.
- */
+/* started: clock_seconds() at the command's start. The configuration has been checked, and must outlive the rules. */
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
 /* Called by rank 0 after each step: the rule that stops the process now, or STOP_NONE. STOP_AFTER and STOP_DATE hold as
  * soon as the longest step and 1.2 times the longest save so far would not end in time. STOP_DATE reads the system's
@@ -198,8 +193,7 @@ bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value,
 bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error);
 /* Copies the metrics and parameters that the run in DIR has in a store to the folder `to`; nothing if it has none. */
 bool mlflow_keep(const char *dir, const char *to, GError **error);
-/* Replaces the metrics and parameters that the run in DIR has in its store by those that mlflow_keep copied to `from`.
- * */
+/* Replaces metrics and parameters that the run in DIR has in its store by those that mlflow_keep copied to `from`. */
 bool mlflow_put_back(const char *dir, const char *from, GError **error);
 
 /* ---- other services ---- */
@@ -230,8 +224,7 @@ void spike_count(TrainState *state, const TrainConfig *train, double loss);
 bool spike_cut(const char *dir, int64_t last, GError **error);
 
 /* saving.c: saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint
- * stays, and a warning is logged so that training continues; with `last`, when there will be no further attempt, it is
- * an error. */
+ * stays, and training continues with a warning; with `last`, the last attempt, it is an error. */
 bool saving_save(const Trainer *t, bool last, GError **error);
 /* Waits for the checkpoint that is being written, if any. */
 void saving_wait(const Trainer *t);

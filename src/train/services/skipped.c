@@ -1,5 +1,4 @@
-/* skipped.c: steps without an update because their loss or gradients are not finite: messages, and when the run ends
- * with an error. */
+/* skipped.c: steps without update, whose loss or gradients are not finite: messages, and when the run fails. */
 #include "base/text.h"
 #include "train/services/service.h"
 
@@ -58,8 +57,7 @@ static bool is_stuck(const Trainer *t)
            loss_scale_is_smallest(scale, &t->loss_scale);
 }
 
-/* The newest checkpoint from before the last step with a finite loss, whose weights are therefore finite; -1 means
- * none. */
+/* The newest checkpoint before the last step with a finite loss, whose weights are therefore finite; -1 means none. */
 static int64_t good_checkpoint(const Trainer *t)
 {
     g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir); /* newest first */
@@ -88,8 +86,7 @@ static bool weights_finite(const Trainer *t)
     return finite;
 }
 
-/* Fails because the run no longer learns. Says which step was the last good one, and how to go back. why: "" or what
- * else is known, after a comma. */
+/* Fails: the run no longer learns. Says the last good step and how to go back. why: "" or ", " and a reason. */
 static bool fail_broken(const Trainer *t, const char *why, GError **error)
 {
     const int64_t skipped = t->state.skipped, good = t->state.steps - skipped;
@@ -138,8 +135,7 @@ static void warn_of_scale(const Trainer *t)
     services_event(t, what);
 }
 
-/* If the last steps were skipped: why the run has failed, "" or after a comma what else is known; NULL means that it
- * has not. */
+/* If the last steps were skipped: why the run failed, "" or what else is known after a comma; NULL means it has not. */
 static const char *failure_of(const Skipped *own, const Trainer *t)
 {
     const TrainState *state = &t->state;

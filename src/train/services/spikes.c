@@ -1,14 +1,12 @@
-/* spikes.c: loss spikes (train.spike): finds them before the update, when the step has changed nothing yet, logs them
- * with their samples, keeps the checkpoints before and after them, and leaves out their updates if
- * train.spike_action=skip. */
+/* spikes.c: loss spikes (train.spike): finds them before the update, logs them with their samples, keeps the
+ * checkpoints before and after them, and leaves out their updates if train.spike_action=skip. */
 #include "base/file.h"
 #include "base/text.h"
 #include "train/services/service.h"
 
 #include <string.h>
 
-/* Smallest standard deviation, as a share of the mean, so that tiny changes of an almost constant loss are no spikes.
- */
+/* Least standard deviation, as a share of the mean, so that tiny changes of an almost constant loss are no spikes. */
 #define LEAST_DEVIATION 1e-3
 
 static SpikeLevel spike_level(const TrainState *state)
@@ -75,8 +73,7 @@ bool spike_cut(const char *dir, int64_t last, GError **error)
     return true;
 }
 
-/* Writes RUN/spikes/step-XXXXXXXX.json: the step, its samples, its loss, and the level of the losses before it. A
- * failure is only logged. */
+/* Writes RUN/spikes/step-XXXXXXXX.json: step, samples, loss, level of losses before. A failure is only logged. */
 static void spike_report(const char *dir, SpikeLevel before, int64_t step, int64_t first, int64_t samples, double loss)
 {
     g_autoptr(GError) problem = NULL;
@@ -96,8 +93,7 @@ static void spike_report(const char *dir, SpikeLevel before, int64_t step, int64
 
 /* ---- the service ---- */
 
-/* Its own: TrainState.steps at which a step was found to be a spike, abandoned for a save, and is to be made again; -1
- * means none. */
+/* Its own: TrainState.steps of a step that was a spike, given up for a save, and is to be repeated; -1 means none. */
 static void *spikes_open(G_GNUC_UNUSED const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     return g_memdup2(&(int64_t){ -1 }, sizeof(int64_t));

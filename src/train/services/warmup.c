@@ -1,5 +1,4 @@
-/* warmup.c: warns once, at a log line, if a length in time will end before a warm-up in steps, samples or tokens does.
- */
+/* warmup.c: warns once, at a log line, if a length in time will end before a warm-up in steps, samples or tokens. */
 #include "train/services/service.h"
 
 static void *warmup_open(const Trainer *t, G_GNUC_UNUSED GError **error)
