@@ -31,8 +31,7 @@ char *disk_describe(int64_t checkpoints, size_t checkpoint_bytes)
     return g_strdup_printf("up to %" PRId64 " checkpoints of %s: %s", checkpoints, one, all);
 }
 
-/* Bytes that a user may still write on the disk of `dir`; SIZE_MAX means unknown: some network file systems do not tell
- * it. */
+/* Bytes that a user may still write on the disk of `dir`; SIZE_MAX means unknown, as on some network file systems. */
 static size_t free_bytes(const char *dir)
 {
     struct statvfs disk;

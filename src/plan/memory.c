@@ -33,8 +33,7 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
     return plan->trained == params ? g_strdup("") : g_strdup_printf(", %s of them trained", trained);
 }
 
-/* Reads the number after `key` in a file of the kernel, such as memory.max; NO_LIMIT if there is none ("max", or no
- * such file). */
+/* Reads the number after `key` in a kernel file, such as memory.max; NO_LIMIT if there is none ("max", or no file). */
 #define NO_LIMIT SIZE_MAX
 
 static size_t kernel_number(const char *path, const char *key)
@@ -97,8 +96,7 @@ static size_t available(void)
                memory_group_room("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
-/* Address space that each thread needs in addition to the plan: its stack, its malloc arena, and copies of operands of
- * matrix products. */
+/* Address space of each thread beside the plan: stack, malloc arena, and copies of operands of matrix products. */
 #define THREAD_BYTES  ((size_t)88 << 20)
 #define OTHER_THREADS 2 /* the prefetching thread and the thread that waits for signals */
 

@@ -23,8 +23,7 @@ typedef struct MemoryPlan {
 } MemoryPlan;
 
 /* Computes the plan by running one step on the null device, which counts bytes. model.vocab must be resolved.
- * input_length and target_length: tokens per sample in the encoder and in the decoder; 0 for a stack that the model
- * does not have. */
+ * input_length and target_length: tokens per sample in encoder and decoder; 0 for a stack that the model lacks. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
 /* As memory_plan, but leaves MemoryPlan.trained 0, which takes half the time. */
 bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
@@ -44,11 +43,10 @@ size_t memory_total(const MemoryPlan *plan);
 char *memory_describe(const MemoryPlan *plan);
 /* ", 294,912 of them trained" if some of the `params` parameters are frozen, else "". g_free. */
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
-/* Fails if the plan exceeds the free memory of the GPU or of the machine, the limit of the control group, or the limit
- * of the address space (ulimit -v) minus what the threads' stacks and malloc's heaps need. If the device is a GPU, the
- * machine needs memory only for batches and for the part moved by optim.offload. The error suggests values of
- * train.micro_batch, train.recompute, optim.offload or train.scores that would fit. config and lengths: as for
- * memory_plan. */
+/* Fails if the plan exceeds the free memory of the GPU or of the machine, the control group's limit, or that of the
+ * address space (ulimit -v) minus the threads' stacks and malloc's heaps. If the device is a GPU, the machine needs
+ * memory only for batches and for the part moved by optim.offload. The error suggests values of train.micro_batch,
+ * train.recompute, optim.offload or train.scores that would fit. config and lengths: as for memory_plan. */
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
                   Device *dev, GError **error);
 /* Whether the plan takes at most this share of the memory that memory_check compares it with. */

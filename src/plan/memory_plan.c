@@ -234,8 +234,7 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
     return ok;
 }
 
-/* Number of trained (not frozen) parameters of the whole model, counted by opening it on the null device as one rank.
- */
+/* Number of trained (not frozen) parameters of the model, counted by opening it on the null device as one rank. */
 static bool count_trained(const Config *config, int64_t *n, GError **error)
 {
     Config one = *config; /* shallow copy */
@@ -323,9 +322,7 @@ static Level *level_of(MemoryPlanner *planner, const Config *config, int zero, G
     return level->opened ? level : NULL;
 }
 
-/* The microbatch of the configuration, measured on the rank without ZeRO. Returns false if it is too long for the
- * model.
- */
+/* The configured microbatch, measured on the rank without ZeRO. False if it is too long for the model. */
 static bool measure_micro(MemoryPlanner *planner, Rank *without, const Config *config, Micro *measured, GError **error)
 {
     Micro new = { .samples = micro_of(config), .recompute = config->train.recompute };

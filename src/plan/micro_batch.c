@@ -61,8 +61,7 @@ static bool fits_here(const Config *config, int32_t input_length, int32_t target
     return memory_fits(config, input_length, target_length, dev, *dev->gpu.name ? 1 : CPU_SHARE);
 }
 
-/* The saved run's microbatch in samples; 0 means that there is none, or that it is more than a rank's samples are now,
- * or more than fits. */
+/* The saved run's microbatch in samples; 0 means none, or more than a rank's samples are now, or more than fits. */
 static bool find_saved(const Config *config, int32_t input_length, int32_t target_length, Device *dev, int64_t *samples,
                        GError **error)
 {

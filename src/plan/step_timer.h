@@ -1,5 +1,4 @@
-/* step_timer.h: measures the time of a training step (forward, backward, update) with random tokens, without a dataset.
- */
+/* step_timer.h: measures the time of a training step (forward, backward, update) with random tokens, not a dataset. */
 #pragma once
 
 #include "device/gemm_peak.h"

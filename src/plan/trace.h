@@ -16,12 +16,10 @@ typedef struct TraceRanks {
     double busy, idle;
 } TraceRanks;
 
-/* Records this rank's collectives over its replicas, tensor-parallel and context-parallel ranks from now on, not
- * messages between stages of a pipeline. All ranks of the mesh call it before a step; a barrier in it aligns their
- * clocks. */
+/* From now on records this rank's collectives over replicas, tensor- and context-parallel ranks, not messages between
+ * pipeline stages. All ranks of the mesh call it before a step; a barrier in it aligns their clocks. */
 void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh);
-/* Ends the recording and sends all events to all ranks. All ranks call it after the step. Fails if a rank has failed.
- */
+/* Ends the recording and sends all events to all ranks. All call it after the step. Fails if a rank has failed. */
 bool trace_ranks_end(TraceRanks *ranks, GError **error);
 void trace_ranks_clear(TraceRanks *ranks);
 /* The share of the time of this rank's collectives that overlapped with its computation, between 0 and 1. */
@@ -29,9 +27,8 @@ double trace_ranks_hidden(const TraceRanks *ranks);
 
 /* Writes PATH: a JSON array with an object {"name", "cat", "ph": "X", "ts", "dur", "pid", "tid", "args"} per event.
  * "cat" is "phase", "operation" or "communication"; "ts" (since the first event) and "dur" are in microseconds. Row 1
- * ("tid") has the events of `profile` in the order of their starts: "args" holds "flops", "bytes" and, for an
- * operation, the "shapes" of its tensors. Phases contain operations and other phases by their times; the first event is
- * the whole step. Further rows have the collectives of each rank, with "bytes" sent, and an object of "ph": "M" that
- * names the row; ranks NULL means none. An older trace at PATH is replaced; any other file that is not empty is an
- * error. */
+ * ("tid") has the events of `profile`, by start: "args" holds "flops", "bytes" and, for an operation, the "shapes" of
+ * its tensors. Phases contain operations and other phases by their times; the first event is the whole step. Further
+ * rows have the collectives of each rank, with "bytes" sent, and an object of "ph": "M" that names the row; ranks NULL
+ * means none. An older trace at PATH is replaced; any other file that is not empty is an error. */
 bool trace_write(const char *path, const Profile *profile, const TraceRanks *ranks, GError **error);

@@ -40,8 +40,7 @@ char *machine_describe(const Machine *machine);
  * the machine trains in. Fails for a train.precision that the machine does not have. */
 bool machine_configure(const Machine *machine, Config *config, GError **error);
 
-/* Writes a machine, without its watts, as the member "machine" of a measurement that `bench comm` prints. json_t *;
- * json_decref. */
+/* A machine, without watts, as the member "machine" of a measurement of `bench comm`. json_t *; json_decref. */
 json_t *machine_to_json(const Machine *machine);
 
 /* cost.c: predicts how long a step takes in a layout of ranks on a cluster, by a simple model of its machines. The
@@ -79,8 +78,7 @@ typedef struct StepCost {
  * much to every other, or if `chain`, to its neighbours. */
 double cost_between(int n, int stride, int per_node, bool chain);
 
-/* Predicts a step of the largest batch; config->parallel.ranks >= 2. input_length, target_length: as for memory_plan.
- */
+/* Predicts a step of the largest batch; config->parallel.ranks >= 2. Lengths: as for memory_plan. */
 bool cost_of_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
                   StepCost *cost, GError **error);
 /* The costs of n configurations, which differ in parallel.zero, train.recompute and train.micro_batch only: they are
@@ -92,8 +90,7 @@ bool cost_of_steps(const Config *configs, int n, const Machine *machine, int32_t
  * 4 times as wide as the model, whatever model.ffn is. recompute: blocks run forward twice. 0 for a model with encoder
  * and decoder. */
 double megatron_step_flops(const ModelConfig *model, int64_t samples, int64_t length, bool recompute);
-/* Days of a training run that recomputes its blocks, 8 T P / (n X): T tokens, P parameters, n GPUs, X FLOP/s of each.
- */
+/* Days of training with recomputed blocks, 8 T P / (n X): T tokens, P parameters, n GPUs, X FLOP/s of each. */
 double training_days(double tokens, double parameters, int gpus, double flops);
 
 /* ---- layouts.c ---- */
