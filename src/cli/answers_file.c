@@ -91,8 +91,7 @@ static bool is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-/* Fails unless the file is empty or starts as a line of answers does, so that a file of another kind is never changed.
- */
+/* Fails unless the file is empty or starts as a line of answers does: a file of another kind is never changed. */
 static bool check_answers_start(const AnswersFile *file, GError **error)
 {
     static const char *const starts[] = { "{\"line\":", "{\"id\":\"", "{\"input\":\"", "{\"task_id\":" };
@@ -130,8 +129,7 @@ AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *
     return NULL;
 }
 
-/* Called when no stored answer is left. torn: the last line is incomplete and is removed. New answers are then
- * appended. */
+/* Called when no stored answer is left. torn: the last line is incomplete and removed. New answers are then added. */
 static bool end_stored(AnswersFile *file, bool torn, GError **error)
 {
     if (ferror(file->stored))

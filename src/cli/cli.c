@@ -136,8 +136,7 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
     return false;
 }
 
-/* Fails for an option of the configuration, such as train.device=cuda, given to a verb that has --device and takes no
- * configuration. */
+/* Fails for an option such as train.device=cuda, given to a verb that has --device and takes no configuration. */
 static bool check_settings(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
     if (strstr(usage, "key=value"))
@@ -219,9 +218,8 @@ static void wrap_option(GString *page, const char *line, int columns)
     text_append_wrapped(page, description, column, column < columns / 2 ? (int)column + 1 : 8, columns);
 }
 
-/* The help of a verb in lines as long as the terminal is wide. options: as GLib prints them, a line per option, with
- * two blanks before each description; "" means none. columns: of the terminal; 0 means that no line is broken. g_free.
- */
+/* The help of a verb in lines as long as the terminal is wide. options: from GLib, a line per option, with two blanks
+ * before each description; "" means none. columns: of the terminal; 0 means that no line is broken. g_free. */
 static char *wrap_help(const char *usage, const char *about, const char *options, int columns)
 {
     if (columns == 0)

@@ -8,8 +8,7 @@
 #include <glib.h>
 #include <stdio.h>
 
-/* Runs a verb; argv[0] is its name. Returns false with *error set, whose code is the exit status, or without an error
- * after --help. */
+/* Runs a verb; argv[0] is its name. False with *error, whose code is the exit status, or without after --help. */
 typedef bool (*VerbFn)(int argc, char **argv, GError **error);
 
 /* A verb, or an action of a verb that has several: `loam bench ops`. */
@@ -89,12 +88,10 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */
 char *one_line(const char *text);
-/* A copy of the text with invalid UTF-8 replaced by U+FFFD; *replaced becomes true if there was any, and otherwise
- * stays. g_free. */
+/* A copy of the text, invalid UTF-8 replaced by U+FFFD; *replaced becomes true if any was, else stays. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
-/* Runs the action of `verb` that argv[1] names. With --help it prints the actions ("loam bench WHAT …") and `example`
- * instead. */
+/* Runs the action argv[1] of `verb`. With --help prints the actions ("loam bench WHAT …") and `example` instead. */
 bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
                       GError **error);
 

@@ -206,8 +206,7 @@ static double loss_at(const Run *run, const Axis *axis, double x)
     return history_loss_at(points_of(run, axis), axis->by_tokens, x);
 }
 
-/* Steps (or tokens) at which the losses are compared: at most `rows` of those that the shortest run logged, including
- * its last one. */
+/* Steps (or tokens) at which losses are compared: at most `rows` that the shortest run logged, with its last one. */
 static GArray *places_of(const Run *runs, int n, const Axis *axis)
 {
     GArray *places = g_array_new(FALSE, FALSE, sizeof(double));
@@ -298,8 +297,7 @@ static double tokens_a_step(const History *history)
     return last->tokens / (double)last->step;
 }
 
-/* Whether the x axis is tokens instead of steps: all runs have token counts, and they read different numbers of tokens
- * per step. */
+/* Whether the x axis is tokens, not steps: all runs have token counts, and read different numbers of them per step. */
 static bool compares_by_tokens(const Run *runs, int n)
 {
     double first = tokens_a_step(&runs[0].history);

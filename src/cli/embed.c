@@ -64,8 +64,7 @@ typedef struct NpyWriter {
     int64_t rows, cols;
 } NpyWriter;
 
-/* Makes the header: magic number, version 1.0, length of the description, the description, spaces, and a newline at its
- * end. */
+/* Makes the header: magic number, version 1.0, length of the description, the description, spaces, and a newline. */
 static void make_header(char header[HEADER_BYTES + 1], int64_t rows, int64_t cols)
 {
     enum { BEFORE = 10 };

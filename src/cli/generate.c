@@ -378,8 +378,7 @@ static bool answer_mask(Model *model, const Tokenizer *tok, const Prompt *prompt
     return true;
 }
 
-/* With a model of family bert, prints one line per prompt: for every mask in it the most likely tokens and their
- * probabilities. */
+/* For family bert, prints one line per prompt: for every mask in it the most likely tokens and their probabilities. */
 static bool fill_mask_lines(void *context, PromptReader *reader, GPtrArray *prompts, GError **error)
 {
     const Answering *a = context;

@@ -46,10 +46,9 @@ bool outline_check_layout(const Config *config, GError **error);
  * of auto becomes the number that fits `machine`, or, if that is NULL, this machine's device; it stays auto if that
  * device is a GPU that cannot be opened here. loader NULL means that the training data cannot be read. */
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error);
-/* Sets step_s and, from it, steps that were unknown. measure_s above 0: measures it by training on random tokens for so
- * many seconds. measure_s 0: measures the peak of matrix products and estimates step_s from it; if train.device is a
- * GPU it does nothing, so that plans can be made on a machine without one. Warns if other processes slow the
- * measurement. */
+/* Sets step_s and, from it, steps that were unknown. measure_s above 0: trains on random tokens for so many seconds.
+ * measure_s 0: measures the peak of matrix products and estimates step_s from it; if train.device is a GPU it does
+ * nothing, so that plans can be made on a machine without one. Warns if other processes slow the measurement. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);
 /* Seconds of the first `steps` steps. A step with fewer samples than the largest one takes proportionally less than
  * step_s. */

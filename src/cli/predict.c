@@ -170,8 +170,7 @@ static bool check_first_line(const Predictor *p, const Prompt *first, GError **e
 
 /* ---- answers ---- */
 
-/* The probabilities of all classes: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; NULL if the
- * answer has none. */
+/* The probabilities of all classes: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; or NULL. */
 static json_t *probabilities_json(const Predictor *p, const Answer *answer)
 {
     const ModelConfig *config = model_config(p->loaded->model);
@@ -317,8 +316,7 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
     return true;
 }
 
-/* The labels that --rank chooses from: task.labels, else all distinct right answers in task.data, else in task.valid.
- */
+/* The labels of --rank: task.labels, else all distinct right answers in task.data, else in task.valid. */
 static char **find_labels(const Predictor *p, const Config *config, GError **error)
 {
     TaskFile train = { 0 }, valid = { 0 };

@@ -46,6 +46,5 @@ bool prompts_each(int descriptor, const char *name, const PromptFormat *format, 
 /* lines_skip by PromptFormat.skip_errors; prompts_each tells the number of lines. */
 bool prompts_skip(PromptReader *reader, GError **problem);
 
-/* Appends the token ids of a JSON value, a string or an array of ids, to `ids`. name: name of the value for error
- * messages. */
+/* Appends the token ids of a JSON value, a string or an array of ids, to `ids`. name: its name for error messages. */
 bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error);

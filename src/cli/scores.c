@@ -131,8 +131,7 @@ static bool unknown_score(const char *name, GError **error)
     return fail_user(error, "no score is called %s; `loam scores --list` lists them", name);
 }
 
-/* Whether two scores read the files in the same way. Scores of tags and of log-probabilities each have a format of
- * their own. */
+/* Whether two scores read files in the same way. Scores of tags and of log-probabilities each have their own format. */
 static bool read_alike(const ScoreKind *a, const ScoreKind *b)
 {
     const ScoreTakes x = a->takes, y = b->takes;

@@ -86,9 +86,8 @@ static bool print_status(const char *dir, double silent_s, double stalled_s, int
     return printed;
 }
 
-/* Adds the runs of all paths to `dirs`, and what is left of others to `remnants`. With several paths, one that has no
- * run is a warning, and *worst becomes the larger of it and of that error's exit status. Returns the number of such
- * paths, or -1 if it fails. */
+/* Adds the runs of all paths to `dirs`, and what is left of others to `remnants`. With several paths, one without a run
+ * is a warning, and *worst becomes at least its exit status. Returns the number of such paths, or -1 if it fails. */
 static int find_runs(GPtrArray *dirs, GPtrArray *remnants, char *const *paths, int n, int *worst, GError **error)
 {
     int none = 0;

@@ -219,8 +219,7 @@ static size_t bytes_without_end(const GString *line)
     return line->len - 1 - (line->len > 1 && line->str[line->len - 2] == '\r');
 }
 
-/* Calls `print` for every line of standard input, without its end and without a byte order mark before the first;
- * errors name the line. */
+/* Calls `print` for every line of standard input, without its end or a first byte order mark; errors name the line. */
 static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **), const Tokenizer *tok, GError **error)
 {
     g_autoptr(GString) line = g_string_new(NULL);

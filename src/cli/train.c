@@ -183,8 +183,7 @@ static void append_name(GString *folder, const char *setting)
         g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
 }
 
-/* The name of the option in "OPTION=VALUE,…". NULL with an error if there is no such option, or another --sweep sets
- * it. g_free. */
+/* The name of the option in "OPTION=VALUE,…". NULL with an error if unknown, or in another --sweep. g_free. */
 static char *swept_option(const GPtrArray *runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');

@@ -69,8 +69,7 @@ static const char *setting(const CollectedRun *run, const char *option)
     return value ? value : "";
 }
 
-/* The name of the run's task: task.name ("rte"), or task.data without folder and suffixes ("reviews" for
- * reviews.tsv.gz). */
+/* The name of the run's task: task.name ("rte"), or that of task.data ("reviews" for DIR/reviews.tsv.gz). */
 static char *task_of(const CollectedRun *run)
 {
     const char *name = setting(run, "task.name"), *data = setting(run, "task.data");
@@ -176,8 +175,7 @@ static bool says_nothing(const CollectedRun *run, const char *option)
     return g_strv_contains(never, option) || (*run->task && g_strv_contains(of_task, option));
 }
 
-/* Gives runs of a task whose files have the same contents the path of the first of them, so that copies of a table
- * share a row. */
+/* Gives runs of a task whose files have equal contents the path of the first, so that copies of a table share a row. */
 static void unite_paths(const GPtrArray *runs, const char *option)
 {
     const bool trains = strcmp(option, "task.data") == 0;
@@ -281,8 +279,7 @@ static char *name_by_path(const CollectedRun *run)
     return g_str_has_prefix(base, "seed-") ? g_path_get_dirname(run->dir) : g_strdup(run->dir);
 }
 
-/* Finds out which runs failed, and warns of those that have not ended, which are compared by fewer steps than the
- * others. */
+/* Finds out which runs failed, and warns of those that have not ended, which are compared by fewer steps. */
 static void read_states(const GPtrArray *runs)
 {
     const char *example = NULL;

@@ -424,8 +424,7 @@ static GPtrArray *take_eval_settings(const EvalOptions *o, char **words, int n, 
     return settings;
 }
 
-/* With --task and only one argument: if it is not a path but similar to a task's name, fails and says that MODEL is
- * missing. */
+/* With --task and only one argument: if it is no path but like a task's name, fails and says that MODEL is missing. */
 static bool check_word(const char *word, GError **error)
 {
     const char *task = g_file_test(word, G_FILE_TEST_EXISTS) || strpbrk(word, "/@") ? NULL : task_nearest(word);

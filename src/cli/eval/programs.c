@@ -198,8 +198,7 @@ static void remove_trials(GArray *trials, guint n)
     g_array_remove_range(trials, 0, n);
 }
 
-/* Fails unless every problem has a completion, since pass@k is a mean over all problems, and at least as many as the
- * smallest k. */
+/* Fails unless every problem has a completion (pass@k is a mean over all), and at least the smallest k of them. */
 static bool check_complete(const Run *run, const GArray *trials, GError **error)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Problem * to number of completions */
@@ -255,8 +254,7 @@ static bool test_predictions(Run *run, GError **error)
 
 /* ---- completions that the model generates ---- */
 
-/* Reduces the output of a span-filling model, "<extra_id_0> SPAN <extra_id_1> …", to the first span, which is the
- * completion. */
+/* Reduces the output of a span-filling model, "<extra_id_0> SPAN <extra_id_1> …", to the first span, the completion. */
 static void keep_span(const Tokenizer *tok, GArray *ids)
 {
     if (ids->len > 0 && tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, 0)) >= 0)

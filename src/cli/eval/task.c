@@ -169,8 +169,7 @@ static bool add_prompt(Run *run, const Record *record, const TaskExample *exampl
     return answer_batch_add(&run->batch, &run->encoder, record, &whole, error);
 }
 
-/* With --rank: fails if the example's right answer is known and is not one of the labels. "<unk>" stands for a wrong
- * answer of WSC. */
+/* With --rank: fails if the example's right answer is known and no label. "<unk>" stands for a wrong answer of WSC. */
 static bool check_label(const Run *run, const Record *record, const TaskExample *example, GError **error)
 {
     if (!run->ranking || !run->task.labels || example->targets->len == 0)
@@ -355,8 +354,7 @@ static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *opt
     return good;
 }
 
-/* Evaluates. With --rank and no task.labels, the labels are the distinct answers in the training data, if there are
- * any. */
+/* Evaluates. With --rank and no task.labels, labels are the distinct answers in the training data, if any. */
 static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };

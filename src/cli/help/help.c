@@ -144,8 +144,7 @@ static bool print_options(const char *group, GError **error)
     return print_page(text);
 }
 
-/* `loam help train` prints the same as `loam train --help`; `loam help train.` describes the options of the group
- * "train". */
+/* `loam help train` prints the same as `loam train --help`; `loam help train.` describes the options of this group. */
 static bool help_of(int argc, char **argv, GError **error)
 {
     g_autofree char *group = g_str_has_suffix(argv[0], ".") ? g_strndup(argv[0], strlen(argv[0]) - 1) : NULL;

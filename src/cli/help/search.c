@@ -120,8 +120,7 @@ static void search_presets(Search *search)
         }
 }
 
-/* The folder of the documentation: that of an installed program or of a bundle, otherwise docs, in the source tree.
- * g_free. */
+/* The folder of the documentation: that of an installed program or a bundle, otherwise docs, in the sources. g_free. */
 static char *docs_folder(void)
 {
     static const char *const places[] = { "../share/doc/loam/docs", "../../share/doc/loam/docs",

@@ -203,8 +203,7 @@ static bool print_node(const Dataset *data, int language, const TreeNode *node, 
     return true;
 }
 
-/* Prints the syntax tree of a document, one node per line: its type, its tokens, and, unless tok is NULL, their text.
- */
+/* Prints a document's syntax tree, one node per line: its type, its tokens, and, unless tok is NULL, their text. */
 static bool print_tree(const Dataset *data, int64_t document, const Tokenizer *tok, GError **error)
 {
     /* open: ends (token indices) of the nodes that contain the present one. */

@@ -452,8 +452,7 @@ static void print_plan(const Config *config, const char *lines)
         printf("# %s\n", *line);
 }
 
-/* What a plan is of: the run on this machine, the run on a cluster (--machine), or the layouts of a cluster
- * (--layouts). */
+/* What a plan is of: the run on this machine or on a cluster (--machine), or the layouts of a cluster (--layouts). */
 enum { HERE = 1, CLUSTER = 2, LAYOUTS = 4 };
 
 /* An option of the command. */

@@ -99,8 +99,7 @@ static bool parse_share(const char *text, double *share, GError **error)
     return true;
 }
 
-/* Parses --fields: two or more JSON fields become separate parts of a document; a single one means the same as --field.
- */
+/* Parses --fields: two or more JSON fields become separate parts of a document; a single one is as with --field. */
 static bool parse_fields(GError **error)
 {
     g_auto(GStrv) names = text_list(fields_apart);
@@ -127,8 +126,7 @@ static bool check_use(int argc, GError **error)
                                                                              : "a file or folder to read");
 }
 
-/* Whether a .txt file is one document by default: yes for a GPT's tokenizer; for T5 and BERT each paragraph is a
- * document. */
+/* Whether a .txt file is one document by default: yes for a GPT's tokenizer; for T5 and BERT each paragraph is one. */
 static bool reads_whole_files(const Tokenizer *tok)
 {
     bool hides =

@@ -206,8 +206,7 @@ static bool check_ranks(const Config *config, GError **error)
     return config_check_inputs(config, error) && outline_check_layout(config, error);
 }
 
-/* Loads the configuration for the smallest number of ranks of the job, so that a configuration that does not fit them
- * is an error now. */
+/* Loads the configuration for the job's smallest number of ranks, so that one that does not fit is an error now. */
 static bool load_task(Config *config, char **argv, int argc, int64_t world, GError **error)
 {
     g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);

@@ -133,8 +133,7 @@ static void submit_row(Writer *w, int64_t index, json_t *label)
                                json_integer_value(label));
 }
 
-/* The last element of the list if its idx is this one, else a new element with an empty list `key` (NULL means none).
- */
+/* The list's last element if its idx is this one, else a new element with an empty list `key` (NULL means none). */
 static json_t *object_in(json_t *list, json_int_t idx, const char *key)
 {
     json_t *last = json_array_get(list, json_array_size(list) - 1);
