@@ -141,8 +141,7 @@ static void finish_hypothesis(BeamSearch *search, const Hypothesis *live, double
     finished[at] = last;
 }
 
-/* Whether no live hypothesis can beat the worst finished one, even if its log-probability stays the same up to
- * max_tokens. */
+/* Whether no live hypothesis can beat the worst finished one, even with the same log-probability up to max_tokens. */
 static bool settled(const BeamSearch *search)
 {
     double best = -INFINITY;

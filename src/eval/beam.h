@@ -38,14 +38,11 @@ void beam_close(BeamSearch *search);
  * equal. On return, live hypothesis i is the previous hypothesis from[i] followed by tokens[i]. Returns false when the
  * search is over. */
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens);
-/* beam_advance, given only the k = beam_top(options) most likely tokens of each live hypothesis: ids and logits (beams,
- * k), and log_sums (beams) = log Σ exp of all logits, as decoder_step_top returns them. Not allowed with a repetition
- * penalty. */
+/* beam_advance, given only the k = beam_top(options) most likely tokens of each live hypothesis: ids, logits (beams, k)
+ * and log_sums (beams) = log Σ exp of all logits, from decoder_step_top. Not with a repetition penalty. */
 bool beam_advance_top(BeamSearch *search, const int32_t *ids, const float *logits, const double *log_sums,
                       int32_t *from, int32_t *tokens);
-/* The k of beam_advance_top: enough tokens per hypothesis to find the next live ones, also if every EOS is among them.
- */
+/* The k of beam_advance_top: enough tokens per hypothesis for the next live ones, also if every EOS is among them. */
 int32_t beam_top(const BeamOptions *options);
-/* The best n ≤ beams hypotheses, best first: finished ones, then those that reached max_tokens. Returns their number.
- * */
+/* The best n ≤ beams hypotheses, best first: finished, then those that reached max_tokens. Returns their number. */
 int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out);

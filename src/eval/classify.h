@@ -5,8 +5,7 @@
 #include "eval/answers.h"
 
 typedef struct Classify Classify;
-/* Opens a Classify for examples of `task`, each encoded as at most `length` tokens. model and task must outlive the
- * Classify. */
+/* Opens a Classify for examples of `task`, encoded as at most `length` tokens. model and task must outlive it. */
 Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error);
 void classify_close(Classify *classify);
 /* Answers n examples. out (n): the answer's text is the name of the class, the value, the tags separated by spaces, the

@@ -19,8 +19,7 @@ extern const char *const pooling_names[]; /* the names in this order, then NULL 
 /* A batch of texts, packed without padding. */
 typedef struct Embedder Embedder;
 
-/* Opens an Embedder for texts of at most max_tokens tokens; a batch has capacity for texts_per_batch × max_tokens
- * tokens. */
+/* Opens an Embedder for texts of at most max_tokens tokens; a batch holds texts_per_batch × max_tokens tokens. */
 Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error);
 void embedder_close(Embedder *embedder);
 /* Adds a text to the batch. Returns false and changes nothing if the batch has no room for it. */

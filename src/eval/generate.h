@@ -17,15 +17,13 @@ typedef struct GenerateOptions {
     int32_t decoder_start; /* first input token of the decoder of an encoder-decoder */
 } GenerateOptions;
 
-/* Limit on the tokens of an answer to a prompt of n_prompt tokens: max_tokens, or fewer if the model has too few
- * positions. */
+/* Most tokens of an answer to a prompt of n_prompt tokens: max_tokens, or fewer if the model lacks positions. */
 int64_t generate_most_tokens(const ModelConfig *config, int64_t n_prompt, int64_t max_tokens);
 
 /* prompts: the encoder's inputs, EOS included, or the tokens that a decoder-only model continues. Answers have at most
  * generate_most_tokens tokens. out (prompts->n × options->n): Generation.ids is NULL if beam search found fewer than n
- * hypotheses. Random numbers depend only on (seed, first_prompt + index of the prompt, index of the answer), not on how
- * prompts are batched. Generation.logprob is computed after the repetition penalty and before temperature, top_k and
- * top_p. */
+ * hypotheses. Random numbers depend only on (seed, first_prompt + index of the prompt, index of the answer), not on
+ * batches. Generation.logprob is computed after the repetition penalty and before temperature, top_k and top_p. */
 bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
               Generation *out, GError **error);
 

@@ -26,8 +26,7 @@ void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);
 
 /* Called before every microbatch; true ends the evaluation with the error LOAM_ERROR_STOPPED. */
 typedef bool (*HeldoutStopFn)(void);
-/* One of `of` equal parts of an evaluation, such as the share of one rank: index 0 … of - 1. of 0 means the whole
- * evaluation. */
+/* One of `of` equal parts of an evaluation, such as one rank's share: index 0 … of - 1. of 0 means all of it. */
 typedef struct HeldoutPart {
     int index, of;
 } HeldoutPart;

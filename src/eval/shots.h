@@ -16,8 +16,7 @@ Shots *shots_open(const Task *task, const TaskConfig *config, const TaskFile *fi
                   GError **error);
 void shots_close(Shots *shots);          /* NULL is ignored */
 uint64_t shots_hash(const Shots *shots); /* hash of the options and of all examples that may be drawn */
-/* The separator between an input and its target in a prompt: "" if the input ends or the target begins with white
- * space, else a space. */
+/* What separates input and target in a prompt: "" if one ends or the other begins with white space, else a space. */
 const char *shots_gap(const char *input, const char *target);
 /* The prompt for an example: INPUT GAP TARGET SEPARATOR for each of n other examples, then the example's input. The
  * others are drawn without replacement, by a hash of seed and input, among examples with a different input; it is an

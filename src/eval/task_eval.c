@@ -20,8 +20,7 @@ struct TaskEval {
 
 /* ---- which examples ---- */
 
-/* The n examples with the smallest keys are evaluated. Examples of a group (the answers to one question) share a key.
- */
+/* The n examples with the smallest keys are evaluated. A group (the answers to one question) shares a key. */
 static uint64_t example_key(const TaskExample *example, int64_t index)
 {
     return example->group ? XXH3_64bits_withSeed(example->group, strlen(example->group), CHOICE_SEED)

@@ -26,6 +26,5 @@ uint64_t task_eval_hash(const TaskEval *eval);
  * each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends it.
  * Shows progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error);
-/* The first n examples with the answers that the last task_eval_run found, as Markdown; NULL before the first
- * task_eval_run. g_free. */
+/* The first n examples with the answers of the last task_eval_run, as Markdown; NULL before the first one. g_free. */
 char *task_eval_samples(const TaskEval *eval, int64_t n);

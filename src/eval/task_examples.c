@@ -5,8 +5,7 @@ struct TaskExamples {
     GHashTable *answers; /* id -> GPtrArray of char *: right answers that no example has taken; NULL means no merging */
 };
 
-/* Gives the first example of an id the right answers of all records with this id; returns false for the later examples
- * of the id. */
+/* Gives the first example of an id the right answers of all records of this id; returns false for later examples. */
 static bool take_answers(TaskExamples *examples, TaskExample *example)
 {
     GPtrArray *all;

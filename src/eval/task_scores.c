@@ -101,8 +101,7 @@ static char **compared_labels(const TaskScores *scores)
     return texts;
 }
 
-/* The positive label as compared() gives it: task.positive is its name, or its whole target. NULL means none; g_free.
- */
+/* The positive label as of compared(): task.positive is its name, or its whole target. NULL means none; g_free. */
 static char *compared_positive(const TaskScores *scores, char *const *labels)
 {
     const Task *task = scores->task;

@@ -21,12 +21,10 @@ void task_scores_free(TaskScores *scores);
 /* Adds one example and the model's prediction, which is valid UTF-8. */
 void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction);
 /* The JSON object for one example in a file of answers, which score_read reads: "prediction", "references" and "group";
- * "graded" and "graded_references" if the task compares other texts than these; "scores": names and options of the
- * scores. json_decref. */
+ * "graded" and "graded_references" if the task compares other texts; "scores": their names and options. json_decref. */
 json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction);
 
-/* Called with one score; context is the argument of task_scores_each. Returning false with an error ends
- * task_scores_each. */
+/* Called with one score; context is that of task_scores_each, which ends if it returns false with an error. */
 typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error);
 /* Computes the scores and calls `take` for each one; does nothing if no right answer is known. */
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);
@@ -45,12 +43,10 @@ typedef struct Metric {
 GArray *metric_list_new(void); /* of Metric; it owns the names */
 /* Appends the metrics of all scores of the task to `metrics`. */
 bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error);
-/* Whether tables show the metric by default; false for a component of another metric, such as precision (of F1) or
- * length (of BLEU). */
+/* Whether tables show the metric by default; false for parts of another, such as precision (F1) or length (BLEU). */
 bool metric_is_main(const char *name);
 /* The full name of a metric that the user abbreviates as `name`: a full name, a value that only one score has ("f1" for
- * "squad.f1"), or a score, which means its first value. g_free. NULL with an error that lists the metrics of the task.
- * */
+ * "squad.f1"), or a score: its first value. g_free. NULL with an error that lists the task's metrics. */
 char *task_metric_find(const Task *task, const char *name, GError **error);
 /* The value of the metric of this name; NaN if there is none. */
 double metric_value(const GArray *metrics, const char *name);

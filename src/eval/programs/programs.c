@@ -82,8 +82,7 @@ static const char *const fields[][6] = {
     [TESTS_PLUS] = { "prompt", "canonical_solution", "entry_point", "base_input", "plus_input", NULL },
 };
 
-/* Whether a record of EvalPlus has the form of Hugging Face's datasets: a test program in the field `test` instead of
- * inputs. */
+/* Whether an EvalPlus record has the form of Hugging Face's datasets: a test program in `test` instead of inputs. */
 static bool has_test(const Record *record)
 {
     return json_is_string(record_value(record, "test")) && !record_value(record, "plus_input");

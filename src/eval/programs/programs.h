@@ -40,8 +40,7 @@ typedef struct Python {
     char *path;     /* absolute; g_free */
     char **folders; /* folders of its installation and its virtual environment; g_strfreev */
 } Python;
-/* Runs the interpreter (name: a path, or a name that is searched in PATH) to find its folders. Free with python_clear
- * after success. */
+/* Runs the interpreter (name: a path, or searched in PATH) to find its folders. Free with python_clear if true. */
 bool python_find(Python *out, const char *name, GError **error);
 void python_clear(Python *python);
 

@@ -56,8 +56,7 @@ typedef struct Report {
 /* The working directory of a program, unless the job is unsafe. */
 #define SANDBOX_FOLDER "/sandbox"
 
-/* The user id and group id that programs in the sandbox have. IDS_NOBODY and IDS_USER say which id of the machine it is
- * mapped to. */
+/* User and group id of programs in the sandbox. IDS_NOBODY and IDS_USER say which id of the machine it maps to. */
 #define SANDBOX_ID 65534
 #define IDS_NOBODY 'n' /* the parent is root: mapped to 65534, which owns no files */
 #define IDS_USER   'u' /* mapped to the id of the parent */

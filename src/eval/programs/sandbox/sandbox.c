@@ -198,8 +198,7 @@ static bool write_map(pid_t child, const char *name, const char *text)
     return done;
 }
 
-/* Maps the id inside the sandbox to an id that owns nothing outside, if this process may do that, otherwise to its own
- * id. */
+/* Maps the id inside the sandbox to an id that owns nothing outside, if this process may, otherwise to its own id. */
 static bool map_ids(Run *run, char *ids)
 {
     g_autofree char *nobody = g_strdup_printf("%d %d 1\n", SANDBOX_ID, SANDBOX_ID),
