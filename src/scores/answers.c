@@ -82,8 +82,7 @@ static void take_best(double row[2], NgramTable *table, const char *prediction, 
 }
 
 /* A row has exact match, F1 and, for SQuAD 2, whether the question has an answer. In SQuAD 2, references that are empty
- * after normalisation are ignored; a question without other references has no answer, and only an empty prediction is
- * right. */
+ * after normalisation are ignored; a question without others has no answer, and only an empty prediction is right. */
 bool answers_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
     int style = stats->kind->variant;
@@ -108,8 +107,7 @@ bool answers_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GErr
     return true;
 }
 
-/* Means over all questions, over the questions with an answer, and over the questions without one; 0 if there are no
- * such questions. */
+/* Means over all questions, over those with an answer, and over those without one; 0 if there are none. */
 void squad2_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     double sums[2][3] = {

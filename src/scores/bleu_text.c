@@ -68,8 +68,7 @@ void bleu_text_close(BleuText *text)
     g_free(text);
 }
 
-/* Replaces every match of rule i. If the buffer is too small, PCRE2 returns the size that is needed, and the second
- * attempt succeeds. */
+/* Replaces every match of rule i. If the buffer is too small, PCRE2 returns the size for a second attempt. */
 static void replace_matches(BleuText *text, int i)
 {
     const uint32_t options = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH | PCRE2_NO_UTF_CHECK;

@@ -216,8 +216,7 @@ static gboolean same_hash(gconstpointer a, gconstpointer b)
     return *(const uint64_t *)a == *(const uint64_t *)b;
 }
 
-/* Counts the subtrees of the reference that the prediction has too; equal subtrees of the reference count separately.
- */
+/* Counts the subtrees of the reference that the prediction has too; equal ones of the reference count separately. */
 static void count_subtrees(Measure *m, double *row)
 {
     g_autoptr(GHashTable) has = g_hash_table_new(g_int64_hash, same_hash);

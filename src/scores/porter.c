@@ -85,8 +85,7 @@ typedef struct Rule {
     const char *suffix, *by;
 } Rule;
 
-/* Finds the first rule whose suffix the word ends with, and replaces that suffix if the measure of the stem before it
- * is above `least`. */
+/* Finds the first rule whose suffix ends the word, and replaces it if the measure of the stem is above `least`. */
 static void apply_rules(Word *word, const Rule *rules, size_t n, int least)
 {
     for (size_t i = 0; i < n; i++)

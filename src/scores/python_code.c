@@ -82,8 +82,7 @@ static bool close_string(Scan *s, bool *joined)
     return false;
 }
 
-/* Writes the string token [begin, s->at), or drops it if it is the first token of a block or line, or is in column 0.
- */
+/* Writes the string token [begin, s->at), or drops it if it is the first token of a block or line or in column 0. */
 static void put_string(Scan *s, const char *begin, bool first_column)
 {
     const bool kept = s->before == TOKEN_OTHER && !first_column;

@@ -157,8 +157,7 @@ static const char *first_of(const json_t *object, const char *const *names)
     return *names;
 }
 
-/* Names of the values that are compared, first choice first: "graded" is what the task made of "prediction"
- * (eval/task_scores.h). */
+/* Names of the compared values, by preference: "graded" is what the task made of "prediction" (eval/task_scores.h). */
 static const char *const predictions_of[] = { "graded", "prediction", NULL }, *const logprobs_of[] = { "logprob",
                                                                                                        NULL };
 static const char *const references_of[] = { "graded_references", "references", "reference", NULL },

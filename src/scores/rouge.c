@@ -232,8 +232,7 @@ bool rouge_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return good;
 }
 
-/* Means of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum, and the geometric mean of the first three, as SCROLLS computes it.
- */
+/* Means of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum, and the geometric mean of the first three, as in SCROLLS. */
 void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     finish_means(values, stats, pick, n);
