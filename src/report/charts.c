@@ -132,8 +132,7 @@ static bool has_means(const Chart *chart)
     return any;
 }
 
-/* Adds the names of the lines with their last values; the page's script replaces these by the values below the pointer.
- */
+/* Adds the lines' names with their last values; the page's script replaces these by the values below the pointer. */
 static void add_readout(GString *page, const Chart *chart)
 {
     g_string_append(page, "<p class=\"readout\">");

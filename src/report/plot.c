@@ -89,8 +89,7 @@ static double round_log(double value, bool up)
     return (rest >= 4.9999 ? 5 : rest >= 1.9999 ? 2 : 1) * power;
 }
 
-/* Ticks at the first n_parts of 1, 2 and 5 times powers of ten; `every` is the step between these powers, 1 means each.
- */
+/* Ticks at the first n_parts of 1, 2 and 5 times powers of ten; `every` is the step between powers, 1 means each. */
 static void fill_log(PlotAxis *axis, int n_parts, double every)
 {
     static const double parts[] = { 1, 2, 5 };

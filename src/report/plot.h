@@ -1,5 +1,4 @@
-/* plot.h: draws curves as an SVG: axes with round numbers, lines with a band from the lowest to the highest value,
- * points, vertical marks. */
+/* plot.h: draws curves as an SVG: axes with round numbers, lines with a band of their range, points, vertical marks. */
 #pragma once
 
 #include <glib.h>

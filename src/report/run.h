@@ -81,8 +81,7 @@ typedef struct ReportRun {
     int64_t skipped_lines;                  /* number of lines of metrics.jsonl that are not valid records */
 } ReportRun;
 
-/* Limits: number of the last events of a kind that are always kept; number of metrics; number of samples; characters of
- * a text. */
+/* Limits: number of last events of a kind that are always kept; of metrics; of samples; of characters of a text. */
 enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TEXT = 32768 };
 
 /* Reads a run. A run without metrics.jsonl, as before its first step, or with damaged lines is no error. */

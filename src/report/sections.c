@@ -50,8 +50,7 @@ static char *tell_metric(const ReportMetric *metric)
                : g_strdup_printf("%s (best %s at step %" PRId64 ")", last, best, metric->best_step);
 }
 
-/* "failed", or "failed, not trained" if no step of the run is logged or saved: its evaluation of step 0 is no result.
- */
+/* "failed", or "failed, not trained" if no step of the run is logged or saved: evaluation of step 0 is no result. */
 static char *tell_state(const ReportRun *run)
 {
     const RunState state = run->status.state;

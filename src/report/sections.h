@@ -1,5 +1,4 @@
-/* sections.h: the parts of a report: its curves, and tables. section_…: appends one <section>, for all runs side by
- * side. */
+/* sections.h: the parts of a report: curves and tables. section_… appends one <section> for all runs side by side. */
 #pragma once
 
 #include "report/html.h"

@@ -8,8 +8,7 @@
 
 enum { SERIES_POINTS = 600 }; /* largest number of points of a series; merging leaves at least half of them */
 
-/* What the horizontal axis of a series shows. AXIS_AUTO: steps, unless runs that are compared read unequally many
- * tokens per step. */
+/* What the x axis of a series shows. AXIS_AUTO: steps, unless compared runs read unequally many tokens per step. */
 typedef enum SeriesAxis { AXIS_AUTO, AXIS_STEPS, AXIS_TOKENS, AXIS_HOURS } SeriesAxis;
 
 typedef struct SeriesPoint {
@@ -28,11 +27,9 @@ typedef struct Series {
 
 void series_init(Series *series);
 void series_clear(Series *series);
-/* Adds a value; one that is not finite leaves a gap. Ignored: steps that are negative or not above that of the value
- * before. */
+/* Adds a value; one that is not finite leaves a gap. Ignores steps that are negative or not above the last one. */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
-/* The points as PlotPoint (report/plot.h), with all values multiplied by `scale`; those without a place on the axis are
- * left out. g_array_unref. */
+/* The points as PlotPoint (report/plot.h), values times `scale`; those off the axis are left out. g_array_unref. */
 GArray *series_plot(const Series *series, SeriesAxis axis, double scale);
 const char *series_axis_name(SeriesAxis axis); /* "step", "input tokens", "hours" */
 double series_mean(const Series *series);      /* of all values; NAN means that there is none */
