@@ -242,9 +242,8 @@ static bool measure_node(const Bench *b, int per_node, Machine *machine, GError 
     return true;
 }
 
-/* The machine that loam plan reads. If all ranks are on one node, `within` and `between` are both the rate of an
- * all-reduce on it; with several equal nodes of 2 ranks or more, `within` is measured among the ranks of a node, and
- * `between` among all. */
+/* The machine that loam plan reads. On one node `within` and `between` are both the rate of an all-reduce; with several
+ * equal nodes of 2 ranks or more, `within` is measured among the ranks of a node, and `between` among all. */
 static bool measure_machine(const Bench *b, Machine *machine, GError **error)
 {
     const int size = comm_size(b->ranks), local = comm_of_threads(b->ranks) ? 0 : comm_launch().local_size;

@@ -38,8 +38,7 @@ static bool answer_prompts(Bench *b, const Prompts *prompts, int64_t length, dou
     return done;
 }
 
-/* Measures the medians over `runs` answers of one token and of many tokens, alternating, after a warm-up that is
- * not counted. */
+/* Measures medians over `runs` answers of one token and of many, alternating, after a warm-up that is not counted. */
 static bool time_generation(Bench *b, const Prompts *prompts, GError **error)
 {
     const int64_t runs = b->options->runs;
@@ -58,8 +57,7 @@ static bool time_generation(Bench *b, const Prompts *prompts, GError **error)
     return true;
 }
 
-/* A model with few positions cuts its answers, whose speed would be that of fewer tokens. Of prompts that are too long,
- * generate says so. */
+/* A model with few positions cuts answers, whose speed would be that of fewer tokens. generate reports long prompts. */
 static bool check_positions(const Bench *b, GError **error)
 {
     const ModelConfig *config = model_config(b->loaded.model);

@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Kernel launches count as hidden (overlapped) if the host queues a microbatch in less than this share of the
- * microbatch's time. */
+/* Kernel launches count as hidden (overlapped) if the host queues a microbatch in less than this share of its time. */
 #define HIDDEN 0.9
 
 typedef struct Bench {
