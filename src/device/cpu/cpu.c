@@ -12,7 +12,7 @@ bool device_cpu_bf16(void)
 }
 
 /* Makes all threads treat denormal numbers as 0: arithmetic on them is up to a hundred times slower, and no result of a
- * model depends on them. The setting is a thread's; OpenMP threads inherit it from their creator. */
+ * model depends on them. The setting is a thread's; later OpenMP threads inherit it from their creator. */
 static void flush_denormals(int threads)
 {
     cpu_flush_denormals(); /* LLVM's OpenMP restores the calling thread's setting at the end of a region */

@@ -1,5 +1,5 @@
 /* gemm.c: matrix products, by oneDNN's dnnl_sgemm: row-major, with strides, and the same in oneDNN 2 and 3. At T5's
- * shapes it is as fast as its matmul primitive, and inside a parallel region it runs on one thread. */
+ * shapes it is as fast as oneDNN's matmul primitive, and inside a parallel region it runs on the calling thread. */
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
 #include "device/cpu/pool.h"

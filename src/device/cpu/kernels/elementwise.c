@@ -116,7 +116,7 @@ typedef struct Normal {
 } Normal;
 
 /* Φ(x) = 1 − erfc(z)/2 with z = |x|/√2, and erfc(z) = e^(−z²)·t·Q(t) with t = 1 / (1 + z/2): Q is the polynomial of
- * least relative error, 4.3e-8, for z in [0, 10]; an inner loop would prevent vectorisation. */
+ * least relative error, 4.3e-8, for z in [0, 10]; written out, as an inner loop would prevent vectorisation. */
 static inline Normal normal_of(float x)
 {
     float density = exp_f32(-0.5f * x * x), t = 1.0f / (1.0f + 0.353553391f * fabsf(x)), q = -0.0590689556f;

@@ -45,7 +45,7 @@ void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
 /* Whether launches let kernels begin early (begin_kernel). */
 bool gpu_begins_early(const Gpu *gpu);
-/* Whether a multiprocessor has at most LITTLE_SHARED bytes of shared memory: 164 KiB or more in data centres. */
+/* Whether a multiprocessor's shared memory is at most LITTLE_SHARED bytes; data-centre GPUs have 164 KiB or more. */
 bool gpu_shares_little(const Gpu *gpu);
 
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·

@@ -71,7 +71,7 @@ __device__ inline Factors factors_of(const Xent &xent, int64_t row, const RowSum
     return { sums.max, (float)(total / (double)sums.sum), (float)(scale * off), (float)(scale * (1 - s)) };
 }
 
-/* Writes a row's statistics, of whose sums thread 0 knows, and, with `grad`, replaces its logits by their gradient. */
+/* Writes a row's statistics from sums that thread 0 has, and, with `grad`, replaces its logits by their gradient. */
 __device__ inline void finish_row(const Xent &xent, int64_t row, const RowSums &sums, Factors *shared)
 {
     int64_t target = xent.targets[row];

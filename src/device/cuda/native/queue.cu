@@ -108,7 +108,7 @@ static char *cut_pinned(Pinned *pinned, size_t *bytes)
     return p;
 }
 
-/* The caller may reuse its memory. Waits only if both buffers are full: one is filled while the other is copied. */
+/* The caller may reuse its memory at once. Waits only if both buffers are full: one fills while the other is copied. */
 void native_upload(Device *dev, void *to, const void *from, size_t bytes)
 {
     Gpu *gpu = gpu_of(dev);
