@@ -198,7 +198,7 @@ static void report_counts(const Config *config, const int64_t *counts, int64_t n
 /* *weights (classes) becomes the numbers of train.class_weights, or NULL for 1 everywhere. "balanced" gives
  * scikit-learn's weights: n / (number of classes that occur · labels of this class), with n labels in the training set;
  * a class that does not occur has 1, which is logged. g_free. */
-static bool class_weights_find(float **weights, const Config *config, const Loader *train, GError **error)
+static bool class_weights_find(const float **weights, const Config *config, const Loader *train, GError **error)
 {
     const int64_t n = model_config_outputs(&config->model);
     GError *problem = NULL;
@@ -214,9 +214,10 @@ static bool class_weights_find(float **weights, const Config *config, const Load
         report_counts(config, counts, n);
         return true;
     }
-    *weights = g_new(float, (gsize)n);
-    balance(*weights, counts, n);
-    report_weights(config, *weights, counts, n);
+    float *balanced = g_new(float, (gsize)n);
+    balance(balanced, counts, n);
+    report_weights(config, balanced, counts, n);
+    *weights = balanced;
     return true;
 }
 
@@ -227,10 +228,8 @@ static bool open_trained(Trainer *t, GError **error)
     if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
-    if (!class_weights_find(&t->class_weights, config, t->train, error))
-        return false;
-    t->loss.class_weights = t->class_weights;
-    if (!model_reserve(t->model, (int32_t)t->batch.micro, enc_len, dec_len, &t->loss, NULL, error))
+    if (!class_weights_find(&t->loss.class_weights, config, t->train, error) ||
+        !model_reserve(t->model, (int32_t)t->batch.micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
     t->batch.micros = g_new0(const Batch *, ranks_most_microbatches(t));
@@ -278,15 +277,6 @@ static bool open_log(const Trainer *t, GError **error)
     return io_make_directories(folder, error) && log_to_file(path, error);
 }
 
-static char *read_former_skips(const char *dir)
-{
-    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
-    g_autoptr(GPtrArray) saved = option_settings_new();
-    return run_has_config(dir) && option_settings_read_yaml(saved, path, NULL)
-               ? g_strdup(option_settings_find(saved, "train.skip_samples"))
-               : NULL;
-}
-
 /* Locks the run directory, and starts log and heartbeats. */
 static bool open_directory(Trainer *t, GError **error)
 {
@@ -303,7 +293,6 @@ static bool open_directory(Trainer *t, GError **error)
     t->pulse = pulse_open(t->config.run.dir, t->mesh.world);
     if (first && !rollback_finish(t->config.run.dir, error))
         return false;
-    t->former_skips = read_former_skips(t->config.run.dir);
     RunRecord record = config_record_of_run(t->config.run.dir);
     const bool same =
         config_settle_schedule(&t->config, &record, error) && config_check_run(&t->config, &record, t->changes, error);
@@ -395,8 +384,6 @@ static void advise(Trainer *t)
 {
     note_rate(t);
     const Config *config = &t->config;
-    if (!trainer_had_ended(t))
-        config_advise_skips(config, t->former_skips, t->state.samples);
     int64_t epoch = loader_epoch_packed(t->train), length = config_length_steps(config, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
@@ -408,6 +395,16 @@ static void advise(Trainer *t)
     g_autoptr(GPtrArray) mixture = mixture_report(t->train, trainer_run_samples(t));
     for (guint i = 0; i < mixture->len; i++)
         log_info("%s", (char *)mixture->pdata[i]);
+}
+
+/* Before the run's config.yaml, which has train.skip_samples as it was, is written anew. */
+static void advise_skips(Trainer *t)
+{
+    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) saved = option_settings_new();
+    option_settings_read_yaml(saved, path, NULL);
+    if (!trainer_had_ended(t))
+        config_advise_skips(&t->config, option_settings_find(saved, "train.skip_samples"), t->state.samples);
 }
 
 static bool save_run(Trainer *t, GError **error)
@@ -506,6 +503,7 @@ static const struct {
     { trainer_resume, TOGETHER, NULL }, /* rank 0 tells the others which checkpoint it loads */
     { .alone = start_decoders },
     { plan_steps, TOGETHER, NULL },
+    { .alone = advise_skips },
     { open_refusing_services, EXCHANGES, NULL },
     { save_run, TOGETHER, NULL },
     { split_savers, EXCHANGES, NULL },
@@ -544,8 +542,7 @@ void trainer_close(Trainer *t, const GError *problem)
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
-    g_clear_pointer(&t->former_skips, g_free);
-    g_free(t->class_weights);
+    g_free((float *)t->loss.class_weights);
     g_free(t->task.train);
     g_free(t->task.valid);
     log_to_file(NULL, NULL);

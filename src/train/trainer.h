@@ -128,14 +128,12 @@ struct Trainer {
     SharedData *shared; /* NULL means that no other rank is a thread of this process */
     ProcessStart start;
     RunHold *hold;
-    char *former_skips; /* train.skip_samples in the run directory's config.yaml; NULL means none */
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     TaskData task;
     Tokenizer *tok;
     Device *dev;
     Model *model;
-    ModelLoss loss;
-    float *class_weights; /* factors from train.class_weights; NULL means none */
+    ModelLoss loss; /* its class_weights are freed with the Trainer */
     Optimizer *optimizer;
     Schedule schedule;
     LossScaleConfig loss_scale; /* the options fp16.*, with defaults resolved */
