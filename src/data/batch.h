@@ -13,10 +13,8 @@ typedef struct TokenStream {
     int32_t *ids;                 /* (max_tokens) */
     int32_t *position_ids;        /* (max_tokens) position of the token within its document */
     int32_t *token_types;         /* (max_tokens) 0, or 1 in the second sentence of a pair */
-    int64_t *sample; /* (max_tokens) global index of the token's sample; together with dropout_position it determines
-                        the dropout mask */
-    int32_t *dropout_position; /* (max_tokens) position of the token within its sample, counted across the documents of
-                                  the sample */
+    int64_t *sample; /* (max_tokens) index of the token's sample; with dropout_position it decides the dropout mask */
+    int32_t *dropout_position; /* (max_tokens) position of the token within its sample, across its documents */
     int32_t *cu;               /* (max_seq + 1) cumulative lengths: sequence s is tokens [cu[s], cu[s + 1]) */
     int32_t *prefix_length; /* (max_seq) number of tokens at the start of a sequence that every query may attend to; 0
                                means none (plain causal attention in a decoder) */
@@ -36,8 +34,7 @@ typedef struct Batch {
                         the sequence (LABELS_SPAN); the index of the right sequence, the same number for all sequences
                         of the sample (LABELS_CHOICE) */
     int32_t *label_ends;  /* (max_seq of the loss stream) LABELS_SPAN: last token of the span */
-    float *label_weights; /* (max_seq of the loss stream) for sentence pairs: 1 if the sequence's label is not negative,
-                             otherwise 0 */
+    float *label_weights; /* (max_seq of the loss stream) for sentence pairs: 0 if the label is negative, else 1 */
     int64_t first_sample; /* global index of the first sample */
     int64_t n_samples, n_targets;
 } Batch;
@@ -56,8 +53,7 @@ typedef struct BatchSequence {
 /* An empty batch with capacity for max_samples samples of up to enc_len tokens in enc and dec_len tokens in dec; a
  * length 0 means that the batch does not have this stream. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
-/* An empty batch with capacity for n_packed packed sequences of enc_len and dec_len tokens, with up to most_samples
- * samples each. */
+/* An empty batch for n_packed packed sequences of enc_len and dec_len tokens, of up to most_samples samples each. */
 Batch *batch_new_packed(int32_t n_packed, int32_t most_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
 /* Makes the batch empty; it keeps its capacity. */
@@ -75,22 +71,18 @@ const TokenStream *batch_loss_stream(const Batch *batch);
 
 /* ---- a single stream ---- */
 
-/* Allocates the arrays of an empty stream with capacity for max_tokens tokens in max_seq sequences of up to max_len
- * tokens each. */
+/* Allocates an empty stream with capacity for max_tokens tokens in max_seq sequences of up to max_len tokens each. */
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len);
 void stream_free(TokenStream *stream); /* frees the arrays of the stream */
-/* Appends a sequence of n tokens of a sample. Its position ids count from 0, its dropout positions from
- * first_dropout_position; its ids and token types are 0 until the caller sets them. Returns the index of its first
- * token. */
+/* Appends n tokens of a sample. Its position ids count from 0, its dropout positions from first_dropout_position; the
+ * caller sets its ids and token types, which are 0. Returns the index of its first token. */
 int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n);
-/* Number of rows (tokens) that a model computes with: n_tokens rounded up, so that matrix products have few different
- * shapes; at most max_tokens. */
+/* Rows (tokens) that a model computes with: n_tokens rounded up, for few shapes of products; at most max_tokens. */
 int32_t stream_rows(const TokenStream *stream);
 /* A new stream for stream_copy_behind_memory; free with stream_close. Its capacities are those of `from`, with max_len
  * larger by n_memory tokens and max_tokens larger by n_memory tokens for each of n_seq sequences. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t n_seq);
 void stream_close(TokenStream *stream);
-/* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model replaces them by its learned
- * memory tokens. The placeholders have position ids and dropout positions like other tokens, so those of the text begin
- * n_memory higher. */
+/* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model replaces them by its memory
+ * tokens. They have position ids and dropout positions too, so those of the text begin n_memory higher. */
 void stream_copy_behind_memory(TokenStream *to, const TokenStream *from, int32_t n_memory);

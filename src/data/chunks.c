@@ -51,8 +51,7 @@ static void cut_documents(Chunks *chunks)
     chunks->n_chunks = chunks->n_full + n_rests;
 }
 
-/* The index of a chunk's first token within the joined documents. *n becomes the chunk's length if the text does not
- * end within it. */
+/* The index of a chunk's first token within the joined documents. *n becomes its length unless the text goes on. */
 static int64_t chunk_begin(const Chunks *chunks, int64_t chunk, int64_t *n)
 {
     const ChunksSpec *spec = &chunks->spec;
@@ -217,8 +216,7 @@ static bool read_concatenated(Chunks *chunks, int64_t epoch_number, int64_t begi
     return true;
 }
 
-/* Full chunks are shuffled anew in every epoch. So a sample, whose lengths are the same in every epoch, gets other text
- * in each. */
+/* Full chunks are shuffled anew in every epoch, so a sample, whose lengths never change, gets other text in each. */
 static int64_t shuffled_chunk(const Chunks *chunks, int64_t epoch, int64_t chunk)
 {
     if (chunks->spec.in_order || chunk >= chunks->n_full)

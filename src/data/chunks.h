@@ -17,8 +17,7 @@ typedef struct ChunksSpec {
     bool without_end;   /* TEXT_DOCUMENTS: the last token of each document is left out */
     uint64_t seed;
     bool in_order;      /* nothing is shuffled: in every epoch chunks have the order of the file */
-    ObjectiveCutFn cut; /* TEXT_CONCATENATED: callback that gives the range of each chunk, at most raw_length tokens;
-                           NULL means none */
+    ObjectiveCutFn cut; /* TEXT_CONCATENATED: optional, gives the range of each chunk, at most raw_length tokens */
     const ObjectiveConfig *config; /* first argument of `cut`; must outlive the chunks */
 } ChunksSpec;
 

@@ -34,12 +34,10 @@ typedef struct DataConfig {
     int64_t n_labels;      /* number of classes of the classifier */
     const char *labels;    /* names of the classifier's classes (data/labels.h); NULL and "" mean none */
     bool token_types;      /* tokens of the second text of a pair have token type 1 */
-    bool prefix_lm; /* prefix LM: a decoder-only model in which the tokens of the input attend to each other in both
-                       directions */
+    bool prefix_lm; /* prefix LM: a decoder-only model whose input tokens attend to each other in both directions */
 } DataConfig;
 
-/* Appends the option groups (OptionGroup) of the options data.*; offset: byte offset of the DataConfig in the whole
- * configuration. */
+/* Appends the option groups (OptionGroup) of data.*; offset: byte offset of the DataConfig in a configuration. */
 void data_option_groups(GArray *groups, size_t offset);
 /* The objective that the configuration names, or its variant for decoder-only models. */
 const Objective *data_objective_row(const DataConfig *config);

@@ -10,8 +10,7 @@
 /* Blocks that are kept; several, because ranks that share a plan read different packed sequences of a batch. */
 #define CACHED_BLOCKS 8
 #define DEVIATIONS    5 /* safety margin of packed sequences per block, in standard deviations of their number */
-/* Smallest standard deviation of the number of packed sequences, as a multiple of its square root; applies if all
- * samples have the same length. */
+/* Least standard deviation of the number of packed sequences, over its square root: if all samples are equally long. */
 #define LEAST_DEVIATION 0.2
 /* `layer` of the random keys for the order within a block; layer 0 is for the order of blocks, or of a whole plan. */
 #define ORDER_IN_BLOCK   1
@@ -34,8 +33,7 @@ struct EpochPlan {
     /* Blocks: */
     int64_t n_blocks, block_packed; /* block_packed 0 means not known yet */
     Block blocks[CACHED_BLOCKS];
-    PackPlan *rest; /* plan of the samples after all blocks, numbered from 0; they form the last packed sequences of an
-                       epoch */
+    PackPlan *rest; /* plan of the samples after all blocks, numbered from 0: the last packed ones of an epoch */
     uint64_t uses;
 };
 
@@ -79,8 +77,7 @@ static PackLength length_in_block(const void *context, int64_t i)
     return length;
 }
 
-/* Splits packed sequences that hold several samples until there are n_packed. There must be at least n_packed samples.
- */
+/* Splits packed sequences of several samples until there are n_packed, at most the number of samples. */
 static void divide_packed(PackPlan *plan, int64_t n_packed)
 {
     while (plan->n_packed < n_packed) {

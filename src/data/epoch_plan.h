@@ -16,8 +16,7 @@
 #define PACK_BLOCK (1 << 20)
 
 typedef struct PackLength {
-    int64_t enc, dec; /* number of tokens in the encoder's and the decoder's stream; 0 if the objective does not fill
-                         the stream */
+    int64_t enc, dec; /* tokens in the encoder's and the decoder's stream; 0 means a stream that stays empty */
 } PackLength;
 
 /* Returns the length of sample number `sample`, which is at most the capacity of a packed sequence. */
@@ -45,8 +44,7 @@ void pack_free(PackPlan *plan);
 
 typedef struct EpochPlanSpec {
     int64_t n_samples;   /* below 2^32 */
-    int64_t n_group;     /* above 0: a packed sequence holds n_group consecutive samples; 0: samples are packed by their
-                            lengths */
+    int64_t n_group;     /* number of consecutive samples in a packed sequence; 0 means packed by length */
     PackLength capacity; /* of a packed sequence */
     PackLengthFn length; /* length of a sample, the same whenever it is called */
     const void *context; /* first argument of `length`; must outlive the plan */
@@ -68,8 +66,7 @@ EpochPlan *epoch_plan_open(const EpochPlanSpec *spec);
 void epoch_plan_close(EpochPlan *plan);
 int64_t epoch_plan_packed(const EpochPlan *plan);      /* packed sequences of an epoch */
 int64_t epoch_plan_max_samples(const EpochPlan *plan); /* no packed sequence has more samples */
-/* Tokens of the samples / capacity of the packed sequences; estimated from the first samples if there are more than
- * EPOCH_PLAN_WHOLE. */
+/* Tokens of samples / capacity of packed sequences; of more than EPOCH_PLAN_WHOLE an estimate by the first ones. */
 double epoch_plan_fill(const EpochPlan *plan);
 /* The samples of packed sequence `at` of an epoch; valid until the next call. */
 PackedSamples epoch_plan_get(EpochPlan *plan, uint64_t epoch, int64_t at);

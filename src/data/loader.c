@@ -211,8 +211,7 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
     return best;
 }
 
-/* Appends a sample to the batch. sample: its number over all epochs. choice: NULL if the objective draws no decisions
- * in advance. */
+/* Appends a sample, numbered over all epochs, to the batch. choice: NULL if the objective draws none in advance. */
 static bool apply_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t chunk, const Choice *choice, Batch *out,
                          GError **error)
 {

@@ -27,8 +27,7 @@ Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer 
  * freed when every owner has closed it. */
 Loader *loader_share(Loader *loader);
 void loader_close(Loader *loader);
-/* For labelled data: adds to `counts` (number of classes) how often each class is a label, counting each document of
- * each dataset once. */
+/* For labelled data: adds to `counts` (classes) how often each class is a label, in one pass over each dataset. */
 bool loader_count_labels(const Loader *loader, int64_t *counts, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
 /* Sets the id that starts the decoder's stream (decoder_start_token_id); the default is the tokenizer's padding. Call
@@ -56,8 +55,7 @@ typedef struct LoaderDataset {
 int loader_datasets(const Loader *loader);
 LoaderDataset loader_dataset(const Loader *loader, int part);
 
-/* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
- * does not fill this stream. */
+/* Capacity of a packed sequence in the encoder's and the decoder's stream, in tokens; 0 means an unused stream. */
 int32_t loader_enc_length(const Loader *loader);
 int32_t loader_dec_length(const Loader *loader);
 /* An empty batch with capacity for any n_packed packed sequences. */

@@ -40,8 +40,7 @@ typedef struct Loader {
     int64_t n_packed; /* number of packed sequences in an epoch */
 
     GMutex mutex;        /* protects the fields below, `chunks`, `plan` and `mixture` */
-    LoaderText texts[2]; /* texts[0]: the chunk of the current sample; texts[1]: a chunk of another document, for
-                            sentence pairs */
+    LoaderText texts[2]; /* the chunk of the current sample, and for sentence pairs one of another document */
     Example example;
 } Loader;
 

@@ -211,10 +211,9 @@ static int step_mixture(Mixture *mixture)
 }
 
 /* The last index at or before i where every dataset has had exactly its share so far. Let d_k = weight_k * index -
- * counts_k; the sum of all d_k is 0. The dataset that is taken has the largest d_k, so d_k >= 0, and after it
- * was taken d_k > -1; no d_k ever gets below that. After whole periods all d_k are integers, so none is negative, and
- * since their sum is 0 all are 0. Rounding changes a d_k by less than i * (n + 8) * 2^-53, which must stay below the
- * smallest weight. */
+ * counts_k; the sum of all d_k is 0. The dataset that is taken has the largest d_k: d_k >= 0 before and > -1 after it,
+ * and none ever gets below. After whole periods all d_k are integers, so none is negative, and all are 0 as their sum
+ * is. Rounding changes a d_k by less than i * (n + 8) * 2^-53, which must stay below the smallest weight. */
 static int64_t anchor_before(const Mixture *mixture, int64_t i)
 {
     double least = 1;

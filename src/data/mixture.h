@@ -29,13 +29,10 @@ typedef struct Mixture {
     char *paths[MIXTURE_MAX];    /* path of each dataset */
     bool weighted;               /* the list has weights */
     double given[MIXTURE_MAX];   /* weights as in the list; all 1 for a list without weights */
-    double weights[MIXTURE_MAX]; /* share of each dataset, with sum 1; for a list without weights the shares
-                                    are equal until mixture_weigh */
-    /* The weights as integers without a common divisor, with sum `period`; period 0 means that these integers would be
-     * too large to use. */
+    double weights[MIXTURE_MAX]; /* share of each dataset, with sum 1; without weights equal until mixture_weigh */
+    /* The weights as integers without a common divisor, with sum `period`; 0 means that these would be too large. */
     int64_t shares[MIXTURE_MAX], period;
-    /* A cache that makes mixture_at fast: of the packed sequences [0, index) of the mixture, counts[k] come from
-     * dataset k. */
+    /* A cache for mixture_at: of the packed sequences [0, index) of the mixture, counts[k] come from dataset k. */
     int64_t index, counts[MIXTURE_MAX];
     GArray *marks;  /* of int64_t[n]: element i holds `counts` for index = anchor + i * 2^16 */
     int64_t anchor; /* index of marks[0]: 0 or a multiple of the period */

@@ -10,16 +10,14 @@
 #define LEVEL_WORDS ((MAX_LEVELS + 64) / 64)
 #define NONE        UINT32_MAX
 
-/* The samples of a block that are not packed yet. A cell holds the samples of one encoder level and one decoder level.
- */
+/* The samples of a block that are not packed yet. A cell holds those of one encoder level and one decoder level. */
 typedef struct Shelf {
     PackLength capacity;
     int64_t enc_levels, dec_levels;             /* levels of the capacity */
     int64_t counts[MAX_LEVELS + 1];             /* number of samples of an encoder level */
     uint64_t bits[MAX_LEVELS + 1][LEVEL_WORDS]; /* per encoder level: decoder levels that have samples */
-    uint32_t *heads; /* (enc_levels + 1, dec_levels + 1) first sample of a cell, numbered within the block; NONE means
-                        an empty cell */
-    uint32_t *next;  /* (PACK_BLOCK) next sample of the same cell */
+    uint32_t *heads;     /* (enc_levels + 1, dec_levels + 1) first sample of a cell within the block, or NONE */
+    uint32_t *next;      /* (PACK_BLOCK) next sample of the same cell */
     PackLength *lengths; /* (PACK_BLOCK) of the samples */
 } Shelf;
 
@@ -145,9 +143,7 @@ static uint32_t shelf_take(Shelf *shelf, PackLength free)
     return sample;
 }
 
-/* Fills one packed sequence from the shelf with `most` samples at most; returns its number of samples. `first` is the
- * number of the first sample of the block.
- */
+/* Packs one sequence of at most `most` samples; returns their number. `first`: the number of the block's first one. */
 static int64_t fill_packed(Shelf *shelf, int64_t first, int64_t most, uint32_t *samples)
 {
     PackLength free = shelf->capacity;

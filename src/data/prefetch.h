@@ -6,15 +6,13 @@
 
 typedef struct Prefetch Prefetch;
 
-/* The packed sequences that one rank reads: n consecutive ones, which form a share; the next share begins `period`
- * after the beginning of this one. Those between two shares belong to other ranks. n 0 means that the rank reads all.
- */
+/* The packed sequences that one rank reads: shares of n consecutive ones, each beginning `period` after the one before;
+ * between them are the shares of other ranks. n 0 means that the rank reads all. */
 typedef struct PrefetchShare {
     int64_t n, period;
 } PrefetchShare;
 
-/* Starts a thread that makes up to `depth` batches of n_packed packed sequences in advance. The loader must outlive the
- * Prefetch. */
+/* Starts a thread that makes up to `depth` batches of n_packed packed sequences in advance. The loader outlives it. */
 Prefetch *prefetch_open(Loader *loader, int64_t n_packed, int depth, PrefetchShare share);
 /* Changes the share of later calls of prefetch_borrow; batches made in advance are discarded at the next call. */
 void prefetch_set_share(Prefetch *prefetch, PrefetchShare share);

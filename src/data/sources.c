@@ -10,8 +10,7 @@ static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GE
 }
 
 /* The list of datasets for one part (training, validation, test): each dataset of data.train with the suffix of that
- * part, as data.split says; "" if the validation part has share 0. A dataset in data.train that is itself a part counts
- * as the training part. */
+ * part, as data.split says; "" if the validation part has share 0. A part in data.train counts as the training part. */
 static char *cut_sources(const DataConfig *config, int part, GError **error)
 {
     double shares[SPLIT_PARTS];

@@ -20,8 +20,7 @@ typedef struct CompatSpec {
     const Objective *objective;
     const ObjectiveConfig *config; /* after Objective.plan */
     uint32_t seed;
-    int64_t n_samples; /* Megatron and t5-experiments: number of samples for which the index is made; 0 means one pass
-                          over the text */
+    int64_t n_samples; /* Megatron and t5-experiments: samples that the index is for; 0 means one pass over the text */
     BreakMode break_mode; /* fairseq */
     Amount batch;         /* fairseq: batch size in samples or tokens */
     bool held_out;        /* true for evaluation data, false for training data */
@@ -31,8 +30,7 @@ typedef struct CompatSpec {
 typedef struct CompatKind {
     Compat compat;
     const char *objective; /* name of the objective */
-    /* Makes the index, which `close` frees. *n_samples becomes the number of samples in an epoch; 0 means that the text
-     * is too short for a sample. */
+    /* Makes the index, which `close` frees. *n_samples becomes the samples of an epoch; 0 means a too short text. */
     void *(*open)(const CompatSpec *spec, int64_t *n_samples, GError **error);
     void (*close)(void *index);
     /* Sets *out to sample number `sample` of an epoch, 0 <= sample < n_samples. Not thread-safe. */
@@ -57,8 +55,7 @@ typedef struct FairseqBlock {
 /* Splits items into blocks. Returns *n_blocks blocks; free with g_free. sizes: (n_items) number of tokens of each item.
  * BREAK_NONE: blocks of block_size tokens; BREAK_COMPLETE: as many whole items as fit in block_size tokens;
  * BREAK_COMPLETE_DOC: the same, but only items of one document (an item of one token, </s>, ends a document and belongs
- * to no block); BREAK_EOS: one item. An item longer than block_size, which fairseq refuses, is split into several
- * blocks. */
+ * to no block); BREAK_EOS: one item. An item longer than block_size, which fairseq refuses, is split. */
 FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mode, int64_t block_size,
                              int64_t *n_blocks);
 
@@ -68,9 +65,8 @@ typedef struct FairseqBatches {
     uint32_t *starts; /* (n_batches + 1) batch b is blocks[starts[b]] … blocks[starts[b + 1] - 1] */
 } FairseqBatches;
 
-/* Forms the batches. size: the largest number of samples or tokens in a batch; if it counts tokens, every block of a
- * batch counts as many tokens as the longest block of the batch. A batch has fewer than 8 blocks, or a multiple of
- * 8. */
+/* Forms the batches. size: the most samples or tokens in a batch; every block counts as many tokens as the longest
+ * block of its batch. A batch has fewer than 8 blocks, or a multiple of 8. */
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed);
 void fairseq_batches_free(FairseqBatches *batches);
 /* Sets order (n_batches) to the batch numbers in the order in which epoch number `epoch` (1, 2, …) visits them. */
@@ -124,8 +120,7 @@ typedef struct MegatronGptIndex {
     int64_t n_epochs;                        /* passes over the text */
     int64_t n_order;                         /* n_epochs × number of documents */
     int64_t n_samples;
-    bool separate_last_epoch; /* documents and samples of the last pass are shuffled separately and come after all
-                                 others */
+    bool separate_last_epoch; /* documents and samples of the last pass are shuffled separately and come last */
     uint32_t *order;          /* (n_order) indices of documents in the order in which they are concatenated [doc_idx] */
     uint32_t *starts;  /* (n_samples + 1) index in `order` of the document in which each sample starts; entry n_samples
                           is the end of the last sample [sample_idx, column 0] */
@@ -134,9 +129,8 @@ typedef struct MegatronGptIndex {
     uint32_t *shuffle; /* (n_samples) indices of samples in the order of training [shuffle_idx] */
 } MegatronGptIndex;
 
-/* Computes the numbers of an order; its arrays stay NULL. tokens: number of tokens of all documents. n_samples:
- * smallest number of samples to make; 0 means the samples of one pass. Fails if 2^32 documents or samples are needed.
- */
+/* Computes the numbers of an order; its arrays stay NULL. tokens: number of tokens of all documents. n_samples: the
+ * fewest to make; 0 means those of one pass. Fails if 2^32 documents or samples are needed. */
 MegatronGptIndex *megatron_gpt_plan(int64_t tokens, int64_t n_documents, int64_t seq_length, int64_t n_samples,
                                     GError **error);
 /* Computes the arrays. sizes: (n_documents) number of tokens of each document. */

@@ -7,8 +7,7 @@
 
 /* Length in tokens of a sentence that is too long; its document is left out, as in Megatron. */
 #define LONG_SENTENCE 512
-/* Share of the predicted tokens that become [MASK]; of the others, half stay unchanged and half become random tokens.
- */
+/* Share of the predicted tokens that become [MASK]; half of the others stay, half become random tokens. */
 #define MASK_SHARE 0.8
 
 /* ---- the sentences of each sample ---- */
@@ -141,8 +140,7 @@ static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int6
         out->inputs[at] = (int32_t)numpy_interval(rng, (uint32_t)(config->vocab - config->n_appended) - 1);
 }
 
-/* The budget need not be a whole number: at a density of 15 % nothing is hidden in a sample of 6 tokens or fewer, as in
- * Megatron. */
+/* The budget need not be whole: at a density of 15 % nothing is hidden in samples of up to 6 tokens, as in Megatron. */
 static void hide_ngrams(const ObjectiveConfig *config, Mt19937 *rng, int64_t target, Example *out)
 {
     gsize n = (gsize)out->n_inputs;

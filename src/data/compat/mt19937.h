@@ -23,8 +23,7 @@ uint32_t numpy_interval(Mt19937 *rng, uint32_t most);
 /* RandomState.shuffle of n items of `size` bytes, at most 16; n <= 2^32. */
 void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size);
 
-/* Sets order (n) to torch.randperm(n) of a CPU generator with this seed; n < TORCH_RANDPERM_LIMIT, from which on torch
- * uses another algorithm. */
+/* Sets order (n) to torch.randperm(n) on the CPU with this seed; torch differs from n = TORCH_RANDPERM_LIMIT on. */
 #define TORCH_RANDPERM_LIMIT (UINT32_MAX / 20)
 void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n);
 

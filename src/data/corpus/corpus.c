@@ -216,8 +216,7 @@ static void append_to_document(Corpus *corpus, const char *text, size_t bytes)
     g_string_truncate(document, length);
 }
 
-/* Gets the document's text from the fields of the record: a single field is not copied, several are joined in
- * corpus->document. */
+/* Gets the document's text from the record's fields: a single one uncopied, several joined in corpus->document. */
 static bool take_fields(Corpus *corpus, GError **error)
 {
     g_string_truncate(corpus->document, 0);

@@ -22,16 +22,14 @@ typedef struct CorpusOptions {
     const char *field;   /* the field of JSON objects, or the column of tables, that holds the text */
     char **fields; /* NULL-terminated list of fields that hold the text, joined by newlines; NULL means only `field` */
     const char *field_option; /* name of the option that chose the fields, for error messages; NULL means --field */
-    bool fields_apart;     /* true: corpus_field gives the range of each field in the text, and files without fields are
-                              errors */
-    bool whole_file;       /* a .txt file is one document */
-    bool without_last_end; /* with whole_file: the line end of the last line is left out */
-    bool skip_errors;      /* documents that cannot be read are skipped and counted, not errors */
-    int64_t max_bytes;     /* largest length of a document in bytes; a longer document is an error; 0 means 64 MiB */
+    bool fields_apart;        /* corpus_field gives each field's range in the text; files without fields are errors */
+    bool whole_file;          /* a .txt file is one document */
+    bool without_last_end;    /* with whole_file: the line end of the last line is left out */
+    bool skip_errors;         /* documents that cannot be read are skipped and counted, not errors */
+    int64_t max_bytes;        /* largest length of a document in bytes; a longer document is an error; 0 means 64 MiB */
     char *const *outputs; /* NULL-terminated list of paths that the caller will write; a file of a corpus folder that is
                              in this list is skipped with a warning; NULL means none */
-    const char *longer;   /* text to append to the error about a too long document, such as "; --option takes longer
-                             ones"; NULL means "" */
+    const char *longer;   /* appended to the error about a too long document: "; --option takes longer ones", or NULL */
     const volatile sig_atomic_t
         *interrupted;           /* a flag that a signal handler sets to end the corpus early; NULL means none */
     const char *language_field; /* the field of JSON objects that holds the programming language; NULL means the first
@@ -44,8 +42,7 @@ typedef struct CorpusCounts {
     int64_t ignored;                    /* files in folders that were ignored, since they are not text */
     int64_t nuls;                       /* NUL characters in JSON strings that were replaced by U+FFFD */
     int64_t text_files, text_documents; /* number of .txt files, and of their documents */
-    int64_t named, unnamed; /* number of JSON objects that have, and that lack, the field CorpusOptions.language_field;
-                               counted by corpus_language */
+    int64_t named, unnamed; /* JSON objects with and without CorpusOptions.language_field, counted by corpus_language */
 } CorpusCounts;
 
 /* Sets `format` and `delimiter` of the options to the values of --input-format
@@ -53,8 +50,7 @@ typedef struct CorpusCounts {
 bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error);
 
 typedef struct Corpus Corpus;
-/* Opens a corpus. paths: files and folders. The files of a folder are read in byte order of their names, so their order
- * is the same on every machine. */
+/* Opens a corpus of files and folders. Files of a folder are read in byte order of names, the same on every machine. */
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error);
 void corpus_close(Corpus *corpus);
 /* Reads the next document; *text is valid until the next call. Returns false at the end of the corpus (error unset), or
@@ -64,12 +60,10 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
 int corpus_fields(const Corpus *corpus);
 /* The text of a field is bytes [*begin, *begin + *bytes) of the current document. */
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
-/* A name for grammars_find, which tells the programming language of the current document: the language field of its
- * record ("" if missing), or for a text the path of its file without the suffix of a compression. Valid until the next
- * call. */
+/* A name by which grammars_find finds the language of the current document: the language field of its record ("" if
+ * missing), or a text's path without the suffix of a compression. Valid until the next call. */
 const char *corpus_language(Corpus *corpus);
-/* The record of the current document: its position, "file.jsonl:17", and, of a JSON object or a row of a table, its
- * fields. */
+/* The record of the current document: its position, "file.jsonl:17", and the fields of a JSON object or table row. */
 const Record *corpus_record(const Corpus *corpus);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* size of all files on disk */
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* number of bytes on disk that have been read so far */

@@ -99,8 +99,7 @@ static GPtrArray *datasets_in(const char *folder)
     return names;
 }
 
-/* The dataset in the folder of `path` with the most similar name, of equally similar ones the first; NULL means that
- * none is similar. g_free. */
+/* The (first) dataset in the folder of `path` with the most similar name; NULL means that none is similar. g_free. */
 static char *nearest_dataset(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
@@ -130,8 +129,7 @@ static bool fail_folder(const char *path, GError **error)
                      names->len > 3 ? ", …" : "");
 }
 
-/* Fails because there is no dataset `path`; says whether the path is one file of a dataset, another file, a folder, or
- * does not exist. */
+/* Fails because there is no dataset `path`: it is one file of a dataset, another file, a folder, or does not exist. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
     if (io_refused(path, error) || io_refused(index, error))

@@ -57,9 +57,8 @@ typedef bool (*DatasetSideFn)(const Dataset *data, int64_t document, int64_t fro
  * without token 0. A sentence is a sequence of the dataset. */
 bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
                              GError **error);
-/* Side data "syntax tree": an array of TreeNode: a root of type 0 that covers all n tokens, then the nodes of their
- * syntax tree, cut as by trees_cut. For a text without a tree nothing is appended. A dataset without trees is an
- * error. */
+/* Side data "syntax tree": TreeNodes: a root of type 0 that covers all n tokens, then the nodes of their tree, cut as
+ * by trees_cut. A text without a tree appends nothing. A dataset without trees is an error. */
 bool dataset_tree(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out, GError **error);
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
@@ -99,11 +98,9 @@ DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, 
 bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error);
 /* Ends the current document, which consists of the sequences added since the last call. */
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
-/* Makes the writer write PREFIX.tree too. To be called right after dataset_writer_open; every document is then added by
- * dataset_writer_add_tree. */
+/* Called right after dataset_writer_open: writes PREFIX.tree too; dataset_writer_add_tree then adds every document. */
 bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error);
-/* As dataset_writer_with_trees, except that the trees are written into the side files of AST-T5; arguments as in
- * ndtype_writer_open. */
+/* As dataset_writer_with_trees, but writes the trees into side files of AST-T5; arguments as in ndtype_writer_open. */
 bool dataset_writer_with_ndtypes(DatasetWriter *writer, NdtypeDict *dict, bool packed, GError **error);
 /* Adds a document of n tokens as one sequence, with its tree; arguments as in tree_writer_add. */
 bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,

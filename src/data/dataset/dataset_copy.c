@@ -121,8 +121,7 @@ bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, Dataset
     return good;
 }
 
-/* Fails if a part with share 0, which is not written, exists from an earlier split: it may contain documents of the
- * other parts. */
+/* Fails if a part with share 0, which is not written, exists: it may contain documents of the other parts. */
 static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GError **error)
 {
     for (int i = 0; i < SPLIT_PARTS; i++) {

@@ -29,8 +29,7 @@ static double mean_targets(double n, double p)
     return (n - 1) * p + mean_runs(n, p) + (1 - p) + 1;
 }
 
-/* Standard deviation of the input length: two neighbouring masked tokens share a sentinel, which makes the input a
- * token shorter. */
+/* Standard deviation of the input length: neighbouring masked tokens share a sentinel, so the input is shorter. */
 static double input_deviation(double n, double p)
 {
     return sqrt(n * p * p * (1 - p * p + 2 * p * (1 - p)));

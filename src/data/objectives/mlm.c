@@ -199,9 +199,8 @@ static int64_t word_end(const ObjectiveConfig *config, const Example *out, int64
     return at;
 }
 
-/* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. A word of more than
- * LONGEST_WORD tokens counts as several, cut between characters: it could be longer than the budget. Returns their
- * number. */
+/* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. One of more than
+ * LONGEST_WORD tokens, maybe longer than the budget, is cut between characters. Returns their number. */
 static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *starts, int64_t *ends)
 {
     int64_t words = 0;

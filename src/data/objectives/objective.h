@@ -1,6 +1,5 @@
-/* objective.h: a training objective turns text into training examples. Its functions are pure: equal arguments give
- * equal examples. An objective is a row of OBJECTIVES and a constant in a file of its own: that of X(clm) is
- * clm_objective, in clm.c. */
+/* objective.h: a training objective turns text into training examples. Its functions are pure. An objective is a row of
+ * OBJECTIVES and a constant in a file of its own: X(clm) has clm_objective in clm.c. */
 #pragma once
 
 #include "base/options/options.h"
@@ -24,12 +23,10 @@ typedef union ObjectiveOwn {
 /* An ObjectiveOwn that holds the struct `values` of n bytes. */
 ObjectiveOwn objective_own(const void *values, size_t n);
 
-/* Everything that an objective needs to make examples: lengths, settings, token ids, and the values that Objective.plan
- * derives from them. */
+/* What an objective makes examples from: lengths, settings, token ids, and values that Objective.plan derives. */
 typedef struct ObjectiveConfig {
     int64_t input_length;  /* capacity of a packed sequence of inputs, in tokens with EOS */
-    int64_t target_length; /* capacity of a packed sequence of targets, in tokens with EOS; 0 means that `plan` derives
-                              it */
+    int64_t target_length; /* capacity of a packed sequence of targets, in tokens with EOS; 0: `plan` derives it */
     int64_t raw_length;    /* largest number of tokens of text in one sample; 0 means that `plan` derives it */
     int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
                               the capacity input_length plus the memory tokens of one sample. */
@@ -39,12 +36,10 @@ typedef struct ObjectiveConfig {
     bool token_types;      /* tokens of the second text of a pair have token type 1 */
     bool prefix_lm;        /* prefix LM: a decoder-only model reads the input of a pair in both directions */
     /* Set by `plan`: */
-    int64_t packed_samples; /* number of consecutive samples in each packed sequence; 0 means that samples are packed by
-                            length */
+    int64_t packed_samples; /* consecutive samples in each packed sequence; 0 means packed by length */
     int64_t max_segments;   /* largest number of attention segments in one example; 0 means 1 */
-    DatasetSideFn side; /* function that reads side data for `apply` (Text.side), only with TEXT_DOCUMENTS; NULL means
-                           no side data */
-    bool takes_others;  /* `choose` may ask for a chunk of another document */
+    DatasetSideFn side;     /* reads side data for `apply` (Text.side), only with TEXT_DOCUMENTS; NULL means none */
+    bool takes_others;      /* `choose` may ask for a chunk of another document */
     /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab;      /* vocabulary size */
     int32_t n_appended; /* its last ids (tokenizer_appended), which are never drawn at random */
@@ -83,13 +78,11 @@ typedef struct Text {
 typedef struct Choice {
     int64_t sample;  /* index of the sample within its epoch */
     Philox rng;      /* random numbers of this sample, the same in every epoch */
-    Philox pair_rng; /* random numbers shared by samples 2i and 2i + 1, so that one can be longer when the other is
-                        shorter */
+    Philox pair_rng; /* shared by samples 2i and 2i + 1, so that one can be longer when the other is shorter */
     int64_t n_first; /* number of tokens of the input: with Objective.pairs, of the document's first sequence */
     int64_t n_inputs, n_targets; /* largest number of tokens that the example's inputs and targets may have */
-    int64_t other_tokens; /* number of tokens that are requested from another document as a second chunk; 0 means no
-                             second chunk */
-    ObjectiveOwn own;     /* decisions that the objective's `apply` reads */
+    int64_t other_tokens;        /* tokens requested from another document as a second chunk; 0 means none */
+    ObjectiveOwn own;            /* decisions that the objective's `apply` reads */
 } Choice;
 
 /* A training example. Objectives that fill both streams (STREAMS_BOTH) set only inputs and targets. For objectives with
@@ -100,8 +93,7 @@ typedef struct Example {
     float *weights;        /* (input_length) 1 if the loss counts the token, otherwise 0 */
     int32_t *position_ids; /* (input_length) position within the document */
     int32_t *token_types;  /* (input_length) 1 in the second sentence of a pair, otherwise 0 */
-    bool *starts_sequence; /* (input_length) true at the first token of an attention segment; attention does not cross
-                              it */
+    bool *starts_sequence; /* (input_length) true where a segment starts, which attention does not cross */
     int32_t prefix_length; /* number of tokens at the start that every query may attend to; 0 means none */
     int32_t label;         /* label of the sequence, as in Batch.labels (data/batch.h); -1 means none */
     int32_t label_end;     /* LABELS_SPAN: last token of the span */
@@ -110,19 +102,16 @@ typedef struct Example {
 /* Whether a text of n_text tokens with these encoded labels (labelled.c) is a valid example. */
 typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded,
                                    int64_t n_encoded);
-/* Completes a configuration: sets the fields that the comments of ObjectiveConfig leave to `plan`. Fails if lengths and
- * settings do not fit together. */
+/* Sets the fields that ObjectiveConfig leaves to `plan`. Fails if lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
 /* Draws the random decisions about a sample of n <= raw_length tokens of text. The caller sets choice->sample, rng,
  * pair_rng and n_first; the function sets the other fields of *choice. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
-/* Makes the example of a sample. texts[0] is the sample's chunk; texts[1] is a chunk of another document, and is there
- * only if choice->other_tokens > 0. rng: random numbers for this sample in this epoch. choice is NULL if the objective
- * has no `choose`. */
+/* Makes the example of a sample. texts[0] is its chunk; texts[1], only if choice->other_tokens > 0, one of another
+ * document. rng: for this sample in this epoch. choice is NULL if the objective has no `choose`. */
 typedef void (*ObjectiveApplyFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
                                  Example *out);
-/* Sets the range of text of a sample: tokens [*begin, *begin + *n) of the concatenated documents. Called only if
- * config->packed_samples > 0. */
+/* The text of a sample: tokens [*begin, *begin + *n) of the joined documents. Only if config->packed_samples > 0. */
 typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 
 typedef struct Objective {
@@ -139,14 +128,12 @@ typedef struct Objective {
                             STREAMS_ENCODER, where the fraction is noise_density. */
     const OptionRow *options; /* (n_options) options of the objective's settings struct; NULL means none */
     int n_options;
-    ObjectiveAcceptsFn accepts; /* with `pairs`, if the second sequence is encoded labels; NULL means that any two
-                                   sequences are accepted */
+    ObjectiveAcceptsFn accepts; /* with `pairs`, if the second sequence is encoded labels; NULL accepts any two */
     ObjectivePlanFn plan;
     ObjectiveChooseFn choose; /* NULL means that samples are not packed: each sample has a packed sequence for itself */
     ObjectiveApplyFn apply;
     ObjectiveCutFn cut;                    /* NULL means that every sample takes raw_length tokens of text */
-    const struct Objective *decoder_alone; /* the variant of this objective for decoder-only models; NULL means that
-                                              they use this objective */
+    const struct Objective *decoder_alone; /* the variant for decoder-only models; NULL means this objective itself */
 } Objective;
 
 /* The fields that every Objective has, the first ones and its functions (`choose` may be NULL); and its options. */
@@ -162,8 +149,7 @@ typedef struct Objective {
 OBJECTIVES(OBJECTIVE_DECLARE)
 #undef OBJECTIVE_DECLARE
 
-/* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
- * does not fill this stream. */
+/* Capacity of a packed sequence in the encoder's and the decoder's stream, in tokens; 0 means an unused stream. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
 int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config);
 /* Expected fraction of the tokens of the loss stream that have a target. */

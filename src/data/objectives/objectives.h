@@ -1,5 +1,4 @@
-/* objectives.h: the header of data/objectives for files outside it: the list of training objectives and their settings.
- */
+/* objectives.h: the header of data/objectives for files outside it: the training objectives and their settings. */
 #pragma once
 
 #include "data/objectives/objective.h"
@@ -39,8 +38,7 @@ typedef struct MlmSettings {
     bool whole_word;                   /* all pieces of a word are masked together */
     int sentence_pairs;                /* SentencePairs */
     double short_sequence_probability; /* fraction of the samples that are cut to a random length */
-    int64_t max_ngram; /* largest number of consecutive words that are masked together; n words have a probability
-                          proportional to 1/n */
+    int64_t max_ngram; /* most consecutive words that are masked together; n words have a probability of ∝ 1/n */
 } MlmSettings;
 
 /* The settings of the objective mlm in config->own. */
@@ -95,16 +93,14 @@ typedef struct SubtreeCorruptionSettings {
     SubtreeMaskSettings mask;
     double empty_spans; /* in texts without a tree: the fraction by which fewer tokens are masked; spans of zero tokens,
                            only a sentinel, take their place */
-    bool subtrees; /* true: programs are masked along their syntax trees; false: programs are masked like text without a
-                      tree */
+    bool subtrees;      /* programs are masked along their syntax trees; false: like text without a tree */
 } SubtreeCorruptionSettings;
 
 /* ---- masks (subtree_mask.c), as in AST-T5 (Gong et al. 2024): they have the same distribution, but come from other
  * random numbers ---- */
 
-/* Draws mask (n) along a syntax tree. Exactly n * density tokens are masked; if this is no whole number, it is rounded
- * up with the probability of its fractional part, otherwise down. tree: (n_nodes) nodes over the n tokens, the root
- * first. */
+/* Draws mask (n) along a syntax tree. Exactly n * density tokens are masked, rounded up with the probability of its
+ * fractional part, else down. tree: (n_nodes) nodes over the n tokens, the root first. */
 void subtree_mask(Philox *rng, const SubtreeMaskSettings *settings, double density, const int32_t *tokens, int64_t n,
                   const TreeNode *tree, int64_t n_nodes, bool *mask);
 /* Draws mask (n) for text without a tree, with about n * density masked tokens: spans of random lengths from 1 to
@@ -137,6 +133,5 @@ extern const char *const objective_names[];
 const Objective *objective_for(int index, bool decoder_alone);
 /* A configuration for the objective with this index: the objective's settings in `own`; all other fields are 0. */
 ObjectiveConfig objective_config(int index, const ObjectiveSettings *settings);
-/* Appends the option groups of all objectives (OptionGroup); offset: byte offset of the ObjectiveSettings in the whole
- * configuration. */
+/* Appends the option groups (OptionGroup) of all objectives; offset: byte offset of the ObjectiveSettings. */
 void objective_options(GArray *groups, size_t offset);

@@ -50,8 +50,7 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, Phi
     out->prefix_length = config->prefix_lm ? (int32_t)choice->n_first : 0;
 }
 
-/* The target's fraction of a pair is not known beforehand; a quarter is a guess that only affects the planned memory of
- * logits. */
+/* A pair's fraction of targets is not known beforehand; a quarter is a guess that only affects planned memory. */
 static const Objective seq2seq_alone = { OBJECTIVE("seq2seq", STREAMS_DECODER, TEXT_DOCUMENTS, 1), .pairs = true,
                                          .target_share = 0.25, OBJECTIVE_STEPS(plan_alone, choose_alone, apply_alone) };
 

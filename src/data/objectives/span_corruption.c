@@ -144,8 +144,7 @@ void span_corruption_mask(Philox *rng, int64_t length, double density, double me
     }
 }
 
-/* Copies tokens, with each run of mask == hidden replaced by the next sentinel, and EOS after them. Returns how many.
- */
+/* Copies tokens, each run of mask == hidden replaced by the next sentinel, and EOS after them. Returns how many. */
 static int64_t replace_runs(const ObjectiveConfig *config, const bool *mask, bool hidden, const int32_t *tokens,
                             int64_t n, int32_t *out, int64_t capacity)
 {

@@ -29,8 +29,7 @@ static double span_starts(double density, int64_t span_length, int64_t n)
     return density * (double)n / ((1 + (double)span_length) / 2);
 }
 
-/* All spans grow together: of k that have i tokens, k (1 - 1 / (span_length - i)) get another, so lengths are uniform.
- */
+/* All spans grow together: of k with i tokens, k (1 - 1 / (span_length - i)) get another, so lengths are uniform. */
 void span_mask(Philox *rng, double density, int64_t span_length, int64_t n, bool *mask)
 {
     g_autofree int64_t *ends = g_new(int64_t, n); /* the last token of each span */
@@ -85,8 +84,7 @@ static bool same_name(const int32_t *tokens, const TreeNode *a, const TreeNode *
            memcmp(tokens + a->begin, tokens + b->begin, (size_t)(a->end - a->begin) * sizeof *tokens) == 0;
 }
 
-/* names: TreeNode of all identifiers; equal identifiers follow each other, in the order of the text. Returns
- * Identifier. */
+/* names: TreeNode of all identifiers; equal ones follow each other, in the text's order. Returns Identifier. */
 static GArray *group_names(const int32_t *tokens, const TreeNode *tree, int64_t n_nodes, GArray *names)
 {
     GArray *groups = g_array_new(FALSE, FALSE, sizeof(Identifier));
@@ -176,8 +174,7 @@ static int64_t count_left(const Walk *walk, int32_t begin, int32_t end)
     return n;
 }
 
-/* Appends the children of a node that have tokens left. Returns whether all children, these and others, are one token
- * long. */
+/* Appends a node's children that have tokens left. Returns whether all children, also others, are one token long. */
 static bool list_children(const Walk *walk, int32_t node, GArray *children)
 {
     int32_t at = walk->tree[node].begin, end = walk->tree[node].end, inner = node + 1, after = walk->next[node];
@@ -200,8 +197,7 @@ static void mask_all(const Walk *walk, int32_t begin, int32_t end)
     memset(walk->mask + begin, true, (size_t)(end - begin) * sizeof *walk->mask);
 }
 
-/* Masks spans that start at random tokens of the node, and continue at its start when they reach its end, until `quota`
- * tokens are masked. */
+/* Masks spans that start at random tokens of the node and wrap around at its end, until `quota` tokens are masked. */
 static void mask_flat(const Walk *walk, int32_t begin, int32_t end, int64_t quota)
 {
     uint64_t n = (uint64_t)(end - begin), longest = (uint64_t)MAX(walk->settings->span_length - 1, 1);
@@ -286,8 +282,7 @@ static void mask_part(const Walk *walk, const Child *child, int64_t quota)
         mask_node(walk, child->node, quota);
 }
 
-/* Masks whole children in a random order until `pool` tokens are masked; the last child only in part, if fewer tokens
- * are left to mask than it has. */
+/* Masks whole children in a random order until `pool` tokens are masked, of the last child perhaps only a part. */
 static void mask_pool(const Walk *walk, Child *children, guint n, int64_t pool)
 {
     if (n == 0 || pool == 0)

@@ -46,9 +46,8 @@ static void count_tokens(const Denoiser *denoiser, int64_t n, int64_t *n_inputs,
 /* ---- packed sequences by groups ---- */
 
 /* Packed sequences are filled by design, from groups of four consecutive samples: the first has targets about as long
- * as its inputs, the other three have short targets. The three kinds of groups together hold every denoiser by its
- * weight. groups[g]: indices into denoisers. The lengths of the texts are chosen so that a group fills its part of
- * both streams. */
+ * as its inputs, the other three have short targets. Three kinds of groups hold every denoiser by its weight.
+ * groups[g]: indices into denoisers. The texts' lengths are such that a group fills its part of both streams. */
 enum { GROUP = 4, GROUPS = 3 };
 static const int groups[GROUPS][GROUP] = { { 3, 1, 5, 2 }, { 4, 0, 0, 2 }, { 6, 1, 2, 2 } };
 
@@ -179,8 +178,7 @@ static int64_t longest_text(const ObjectiveConfig *config)
     return config->input_length;
 }
 
-/* A target_length of 0 becomes the length of the longest targets, or the length with which both streams are filled
- * alike where that is more. */
+/* A target_length of 0 becomes that of the longest targets, or one that fills both streams alike if that is more. */
 static bool plan_ul2(ObjectiveConfig *config, GError **error)
 {
     config->n_sentinels = MIN(config->n_sentinels, TOKENIZER_SENTINELS) - UL2_MODES; /* modes are T5's last ones */

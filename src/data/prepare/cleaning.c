@@ -89,8 +89,7 @@ static bool is_wanted_licence(const CleaningRules *rules, const char *licence)
     return false;
 }
 
-/* The strings in a field that holds a string or a list of strings; an empty list if the field is missing or holds
- * something else. g_strfreev. */
+/* The strings in a field that holds one or a list of them; empty if it is missing or holds others. g_strfreev. */
 static GStrv list_strings(const Record *record, const char *field)
 {
     g_autoptr(GStrvBuilder) list = g_strv_builder_new();

@@ -123,8 +123,7 @@ static bool write_document(Run *run, const PipelineJob *job, const PipelineDocum
     return dataset_writer_end_document(output, error);
 }
 
-/* Adds a program: each segment is a document of the dataset, with a tree of its own. node: the first node of the
- * program within the job. */
+/* Adds a program: each segment is a document with a tree of its own. node: the program's first node within the job. */
 static bool write_program(Run *run, const PipelineJob *job, const PipelineDocument *document, guint node,
                           GError **error)
 {
@@ -344,8 +343,7 @@ static bool check_owner(const Run *run, GError **error)
     return true;
 }
 
-/* An earlier PREFIX-valid is removed first: even if the program is killed here, PREFIX-valid never holds documents of
- * PREFIX. */
+/* Removes an earlier PREFIX-valid first, so that it never holds documents of PREFIX, even if the program is killed. */
 static bool finish_output(Run *run, int field, GError **error)
 {
     DatasetWriter *train = run->outputs[field][TRAIN], *valid = run->outputs[field][VALID];

@@ -15,8 +15,7 @@ typedef enum Overlap { OVERLAP_NONE, OVERLAP_EXACT, OVERLAP_NEAR } Overlap;
 
 typedef struct OverlapOptions {
     char *const *paths; /* NULL-terminated: files and folders of evaluation sets, as corpus_open reads them */
-    char **fields;      /* fields of JSON objects, or columns of tables, that hold the text, joined by newlines; NULL
-                           means the field `text` */
+    char **fields;      /* JSON fields or columns of tables that form the text, joined by newlines; NULL means `text` */
     int64_t n;          /* number of words in an n-gram */
     double share;       /* fraction of an evaluation document's n-grams that a near duplicate contains, above 0 */
     char delimiter;     /* of tables; 0 means that of the format */
@@ -59,20 +58,17 @@ typedef struct CleaningRules {
     int64_t max_line,
         max_mean;       /* largest number of characters in a line; largest average number of characters per line */
     double min_letters; /* smallest fraction of the characters that must be letters or digits */
-    const char *licence_field;   /* field of JSON objects with a licence, or with a list of licences that must all be in
-                                    `licences` */
+    const char *licence_field;   /* JSON field with a licence, or a list of them, which must all be in `licences` */
     char **licences;             /* NULL-terminated list of accepted licences; case is ignored */
     const OverlapIndex *overlap; /* leave out documents that repeat a document of these evaluation sets */
-    bool repeats; /* leave out documents that nearly repeat an earlier document; earlier documents that another rule has
-                     left out do not count */
+    bool repeats; /* leave out documents that nearly repeat an earlier one that no other rule has left out */
 } CleaningRules;
 
 #define CLEANING_LINES 10
 
 /* Applies the rules that need only the text: all except licence_field and repeats. */
 Dropped cleaning_check(const CleaningRules *rules, const char *text, size_t bytes);
-/* Whether the licence of a document of a corpus is accepted: true for one that is not a JSON object, false for an
- * object without the field. */
+/* Whether a document's licence is accepted: true if it is no JSON object, false for an object without the field. */
 bool cleaning_has_licence(const CleaningRules *rules, const Record *record);
 
 /* ---- programs.c: parses and tokenizes programs of a corpus, and splits them into segments along their syntax trees
@@ -92,8 +88,7 @@ typedef struct ProgramTree {
     int rival; /* index of another grammar, which is used instead if it fits better (grammars_rival); -1 means none */
     SyntaxOutcome outcome;               /* result of parsing; SYNTAX_TREE if there is no grammar */
     int64_t nodes;                       /* number of nodes over the tokens of the whole document */
-    int64_t broken_least, broken_greedy; /* number of nodes that segmentation breaks with SEGMENT_LEAST and with
-                                            SEGMENT_GREEDY (trees.h) */
+    int64_t broken_least, broken_greedy; /* nodes that segmentation breaks with SEGMENT_LEAST, SEGMENT_GREEDY */
     int64_t segments;                    /* number of segments that ProgramOptions.rule makes */
 } ProgramTree;
 
@@ -115,8 +110,7 @@ typedef struct ProgramSegments {
 } ProgramSegments;
 
 /* Appends the segments of a program to `out`. The caller sets tree->language and tree->rival; the function sets the
- * other fields of *tree, and sets tree->language to tree->rival if that grammar fits better. specials: as in
- * tokenizer_encode. */
+ * rest of *tree, and language to rival if it fits better. specials: as in tokenizer_encode. */
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
                     ProgramSegments out, GError **error);
 /* Adds one program of `bytes` bytes and `tokens` tokens to `counts`. */
@@ -137,8 +131,7 @@ typedef struct FairseqLinesOptions {
     int64_t min_count;      /* words with a smaller count are left out of the dictionary */
     int64_t most_ids; /* largest number of ids in the dictionary, including the four special ones; 0 means no limit */
     int64_t factor;   /* the dictionary is padded until its number of ids is a multiple of `factor` */
-    bool specials;    /* special tokens written in the text ("[MASK]") become their ids; false: they are encoded as
-                         ordinary text */
+    bool specials;    /* special tokens in the text ("[MASK]") become their ids; false: they are ordinary text */
     const volatile sig_atomic_t
         *interrupted; /* a flag that a signal handler sets to stop with an error; NULL means none */
 } FairseqLinesOptions;
@@ -175,17 +168,14 @@ typedef struct PrepareOptions {
     double valid;         /* fraction of the documents to hold out, chosen by a hash of their text */
     int workers;          /* number of threads that tokenize; 0 means one per core */
     bool append_eod;      /* put EOS after every document */
-    bool specials;        /* special tokens written in the text ("[MASK]") become their ids; false: they are encoded as
-                             ordinary text */
+    bool specials;        /* special tokens in the text ("[MASK]") become their ids; false: they are ordinary text */
     bool fairseq;         /* write fairseq's files dict.txt, train.*, valid.* into the folder `out` */
     bool split_sentences; /* each sentence becomes a sequence of the dataset; false: each document does */
-    bool keep_newlines;   /* with split_sentences: white space after a sentence that contains a newline is part of the
-                             sentence */
+    bool keep_newlines;   /* with split_sentences: white space with a newline after a sentence is part of it */
     int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
-    bool keep_duplicates; /* false means that a document is left out if an earlier document has the same text (xxh3-128)
-                           */
-    const CleaningRules *rules; /* rules by which documents are left out; NULL means none */
-    bool by_language;           /* with `programs`: write one dataset per programming language, and one for text */
+    bool keep_duplicates;           /* false: leave out a document with the text of an earlier one (xxh3-128) */
+    const CleaningRules *rules;     /* rules by which documents are left out; NULL means none */
+    bool by_language;               /* with `programs`: write one dataset per programming language, and one for text */
     bool ndtypes,
         ffrecord; /* ndtypes, with by_language and fairseq: write AST-T5's layout, OUT/LANG/train with its side files
                      (trees/ndtypes.h); ffrecord: write the side files in the format FFRecord too */
@@ -214,8 +204,7 @@ typedef struct PrepareStats {
     CorpusCounts corpus;
     uint64_t bytes; /* number of bytes of text in all documents */
     double seconds;
-    ProgramCounts programs[GRAMMARS_MAX + 1]; /* with PrepareOptions.programs: programs[0] counts text, programs[1 + i]
-                                                 the programs of grammar i */
+    ProgramCounts programs[GRAMMARS_MAX + 1]; /* with PrepareOptions.programs: [0]: of text, [1 + i]: of grammar i */
 } PrepareStats;
 
 /* Number of training datasets: with corpus.fields_apart the number of fields; with by_language 1 (text) + the number of
@@ -224,11 +213,9 @@ int prepare_outputs(const PrepareOptions *options);
 /* The language of training dataset number `output`, with by_language: "text" for dataset 0, otherwise the name of a
  * grammar, such as "python". Free with g_free. */
 char *prepare_language(const PrepareOptions *options, int output);
-/* The path of the file with the weights of the languages: OUT_weights.json, with ndtypes OUT/data_weights.json. Free
- * with g_free. */
+/* The path of the file with the languages' weights: OUT_weights.json, or OUT/data_weights.json (ndtypes). g_free. */
 char *prepare_weights_path(const PrepareOptions *options);
-/* The paths of all files that prepare_run with these options may write or remove, NULL-terminated; free with
- * g_strfreev. */
+/* The paths of all files that prepare_run may write or remove, NULL-terminated; free with g_strfreev. */
 char **prepare_files(const PrepareOptions *options);
 
 /* The path prefix of training dataset number `output`, or with `valid` of its held-out set. It is OUT; with

@@ -1,5 +1,4 @@
-/* prepare_outputs.c: the files that `loam prepare` writes with given options: their names, and the weights of
- * languages. */
+/* prepare_outputs.c: the files that `loam prepare` writes with given options: names, and weights of languages. */
 #include "base/json_line.h"
 #include "base/log.h"
 #include "data/prepare/prepare_pipeline.h"

@@ -12,8 +12,7 @@
 #define STRETCH_BYTES ((size_t)4 << 10) /* approximate size of such a part */
 #define VALID_SEED    0x76616c6964u     /* seed of the hash that chooses held-out documents; an arbitrary constant */
 
-/* Job i is in slot i mod n_slots. read, written: number of jobs that were read from the corpus, and that the caller has
- * taken. */
+/* Job i is in slot i mod n_slots. read, written: numbers of jobs read from the corpus and taken by the caller. */
 struct Pipeline {
     const Tokenizer *tok;
     Corpus *corpus;
@@ -119,8 +118,7 @@ static size_t stretch_end(const char *text, size_t bytes, size_t at)
     return (size_t)(from - text);
 }
 
-/* A long text, such as a novel, is not held out as a whole, but in parts; the text between two held-out parts is one
- * document. */
+/* A long text, such as a novel, is held out in parts, not as a whole; the text between two parts is one document. */
 static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const ProgramTree tree = grammars_of(pipeline);

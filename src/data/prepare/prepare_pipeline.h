@@ -42,8 +42,7 @@ typedef struct PipelineJob {
 
 typedef struct Pipeline Pipeline;
 
-/* Starts the threads; NULL on an error. seen: the set of texts read so far; NULL means that repeated documents are
- * kept. */
+/* Starts the threads; NULL on an error. seen: the set of texts read so far; NULL keeps repeated documents. */
 Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options,
                         GError **error);
 /* Stops and joins the threads and frees the pipeline. May be called at any time. */
@@ -56,8 +55,7 @@ PipelineJob *pipeline_next(Pipeline *pipeline);
 enum { TRAIN, VALID, N_PARTS }; /* of each output */
 
 /* Writes the weights of the languages, with sum 1: {"python": 0.4, "text": 0.1, …}, into the file at
- * prepare_weights_path, which data.train accepts (data/mixture.h). A language without training documents is
- * left out. */
+ * prepare_weights_path, which data.train accepts (data/mixture.h), without languages that have no documents. */
 bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *stats, GError **error);
 
 /* ---- sentences.c: splits text into sentences. The rules: a sentence ends
@@ -78,6 +76,5 @@ UnknownCharacters *unknown_characters_new(const Tokenizer *tok, int n_sets);
 void unknown_characters_free(UnknownCharacters *unknown);
 /* Counts the unknown characters of a UTF-8 text of dataset `set`. */
 void unknown_characters_add(UnknownCharacters *unknown, int set, const char *text, size_t bytes);
-/* Writes the five commonest ones of a dataset to `out`, separated by spaces, the commonest first; a control character
- * as U+000A. */
+/* Writes a dataset's five commonest ones to `out`, commonest first, space-separated; control characters as U+000A. */
 void unknown_characters_commonest(const UnknownCharacters *unknown, int set, char *out, size_t capacity);

@@ -28,8 +28,7 @@ uint64_t words_gram(const GArray *words, int64_t first, int64_t n)
     return XXH3_64bits(&g_array_index(words, uint64_t, first), (size_t)n * sizeof(uint64_t));
 }
 
-/* Makes the odd factors of the hash functions: upper halves of numbers of a linear congruential generator (Knuth's
- * MMIX). */
+/* Makes the odd factors of the hash functions: upper halves of a linear congruential generator (Knuth's MMIX). */
 static void list_factors(uint32_t factors[HASHES])
 {
     uint64_t state = 1;

@@ -4,8 +4,7 @@
 
 #define MOST_FILE_BYTES ((size_t)2 << 30) /* largest file that is read as a whole */
 
-/* Appends the records below a value to reader->paths: `step` is the first of RecordSource.rows that is yet to be taken.
- */
+/* Appends the records below a value to reader->paths: `step` is the first one of RecordSource.rows to be taken. */
 static bool collect(RecordReader *reader, const json_t *value, char **step, Path path, GError **error)
 {
     const bool lines = reader->format == RECORD_JSONL; /* in JSON lines, a list is not a record */

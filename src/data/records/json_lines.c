@@ -7,8 +7,7 @@
 
 /* ---- values, of labelled data ---- */
 
-/* The text with quotes around the numbers that Python writes and jansson does not read: integers of more than 64 bits,
- * NaN and Infinity. g_free. */
+/* The text with quotes around Python's numbers that jansson refuses: integers over 64 bits, NaN, Infinity. g_free. */
 static char *quote_numbers(const char *text)
 {
     GString *out = g_string_sized_new(strlen(text) + 64);
@@ -43,8 +42,7 @@ static int escaped_unit(const char *text)
     return unit;
 }
 
-/* The JSON text with "\ufffd" for every escape of a NUL and of half a surrogate pair, which no text can hold. g_free.
- */
+/* The JSON text with "\ufffd" for escapes of NUL and of half a surrogate pair, which no text can hold. g_free. */
 static char *replace_escapes(const char *text)
 {
     GString *out = g_string_sized_new(strlen(text));

@@ -6,8 +6,7 @@
 #include <signal.h>
 
 #define LINES_MOST_BYTES ((size_t)64 << 20) /* longest line in bytes, unless the caller says otherwise */
-/* Bytes of a too long line that are skipped; a longer line is an error that ends the file, as a device or a pipe may
- * have no line end. */
+/* Bytes of a too long line that are skipped; a longer one is an error: a device or a pipe may have no line end. */
 #define LINES_MOST_SKIPPED ((size_t)1 << 30)
 
 /* Result of a function that reads a record, a document or a line. */
@@ -31,8 +30,7 @@ typedef struct Lines {
     char *chunk;       /* the bytes that were read from the file last */
     const char *bytes; /* bytes [begin, end) of it have not been used yet: `chunk`, or `again` */
     size_t begin, end;
-    GString *again; /* bytes that are read a second time, before the rest of `chunk`, which is kept in [kept_begin,
-                       kept_end); NULL means none */
+    GString *again; /* bytes to read again before the rest of `chunk`, kept in [kept_begin, kept_end), or NULL */
     size_t kept_begin, kept_end;
     bool at_end, broken; /* at_end: the whole file has been read; broken: the file cannot be read any further */
     bool endless;        /* a line is longer than LINES_MOST_SKIPPED */

@@ -20,8 +20,7 @@ typedef struct RecordKind {
     Returns returns; /* for reader->lines */
     /* Opens what the format reads: reader_open_lines, or for another kind of file a function of its own. */
     bool (*open)(RecordReader *reader, GError **error);
-    /* Gives records: sets reader->text_bytes, or calls a function reader_take_*. A format that does not read lines sets
-     * reader->where, too. */
+    /* Gives records: sets reader->text_bytes, or calls reader_take_*. Formats without lines also set reader->where. */
     Found (*next)(RecordReader *reader, GError **error);
     void (*close)(RecordReader *reader); /* frees reader->own; NULL means that it is not used */
     uint64_t (*offset)(

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Takes the value of a step of RecordSource.rows out of an object, or replaces it by `below`, the copy of what it leads
- * to, if it is no list. */
+/* Takes a step's value (RecordSource.rows) out of an object; if it is no list, puts `below`, its copy, in its place. */
 static void shorten(json_t *object, const char *step, json_t *below)
 {
     g_autofree char *name = g_strndup(step, strcspn(step, "["));

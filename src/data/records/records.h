@@ -22,8 +22,7 @@ typedef struct Record {
     const char *text;       /* JSON lines: the unchanged line of the file; a text, if there are no levels; else NULL */
     size_t text_bytes;      /* its length, if there are no levels */
     const char *columns;    /* for errors: names of the columns of a table; NULL means that the record is from JSON */
-    const char *short_name; /* name of a field whose text is shortened to its first (or last) short_bytes bytes; NULL
-                               means none */
+    const char *short_name; /* a field that is cut to its first (or last) short_bytes bytes; NULL means none */
     size_t short_bytes;
     bool short_start; /* true: the last bytes of that text are kept; false: the first bytes */
     bool replaced;    /* some U+FFFD stand for characters that no text can hold (RecordSource.any_text) */
@@ -117,8 +116,7 @@ typedef struct RecordSource {
                       (Record.replaced); false: they are errors */
 
     /* Of a corpus: */
-    bool texts; /* JSON lines: only texts are wanted, so numbers may have any size and fields may come twice; texts may
-                   hold NULs */
+    bool texts;             /* JSON lines: only texts are wanted: any numbers, repeated fields and NULs are accepted */
     RecordFormat otherwise; /* RECORD_JSONL: the format of a file whose first line is not an object with the field
                                `first_field` (NULL means any object); RECORD_AUTO means that it is an error */
     const char *first_field;
@@ -133,23 +131,20 @@ typedef struct RecordSource {
 
 /* Sets *format to the format of a source; for RECORD_AUTO it is found by the path. An unknown suffix is an error. */
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error);
-/* The format of a corpus file that the end of its name tells, that of a compression left out; RECORD_AUTO means none.
- */
+/* The format of a corpus file by the end of its name, without that of a compression; RECORD_AUTO means none. */
 RecordFormat record_corpus_format_of_name(const char *path);
 /* Whether the end of a name tells a format of corpora whose records have fields. */
 bool record_name_has_values(const char *path);
 /* The format of this name in --input-format; RECORD_AUTO means none. */
 RecordFormat record_corpus_format_find(const char *name);
-/* Sets *delimiter to the character between cells that an option names: "," ";" "|" "\t"; "" gives 0. Returns false for
- * other names. */
+/* Sets *delimiter to the character that an option names: "," ";" "|" "\t"; "" gives 0. False for other names. */
 bool record_delimiter_find(char *delimiter, const char *name);
 
 typedef struct RecordReader RecordReader;
 RecordReader *record_reader_open(const RecordSource *source, GError **error);
 void record_reader_close(RecordReader *reader);
 /* Reads the next record, which is valid until the next call. Returns false at the end of the file (error unset), or on
- * an error that names file and line. After an error about a bad row (see record_reader_goes_on) the next call continues
- * with the next row. */
+ * an error that names file and line; after one about a bad row (record_reader_goes_on) the next call continues. */
 bool record_reader_next(RecordReader *reader, Record *record, GError **error);
 /* Whether record_reader_next can continue after its last error: true if only one row was bad. */
 bool record_reader_goes_on(const RecordReader *reader);
@@ -165,8 +160,7 @@ const char *record_reader_line_ends(const RecordReader *reader);
 /* Number of bytes on disk that have been read. */
 uint64_t record_reader_offset(const RecordReader *reader);
 
-/* Callback of record_each_line: `line` has `bytes` bytes and a NUL instead of the line end; the callback may change
- * it. */
+/* Callback of record_each_line: `line` has `bytes` bytes and a NUL for the line end; the callback may change it. */
 typedef bool (*RecordLineFn)(void *context, char *line, size_t bytes, GError **error);
 /* Calls `use` for every line of a text file, until `use` returns false. Lines are split as in Python: each ends with
  * "\n", "\r\n" or "\r", the last one perhaps without. interrupted: a flag that a signal handler sets to stop with an

@@ -286,8 +286,7 @@ static GStrv names_of_column(const Row *row, bool numbers)
     return g_strv_builder_end(names);
 }
 
-/* Takes the names of the columns from the first row unless they are given, and reads the next one if that was the
- * header. */
+/* Takes the columns' names from the first row unless they are given; if that was the header, reads the next row. */
 static Found name_columns(RecordReader *reader, GError **error)
 {
     const bool header = reader->header;

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* (n_tokens) the byte of each token's first character that is not white space; its first byte if it has none.
- * Ascending. g_free. */
+/* (n_tokens) the byte of each token's first character that is no white space, else its first. Ascending. g_free. */
 static uint32_t *token_places(const char *text, const uint32_t *ends, int64_t n_tokens)
 {
     uint32_t *places = g_new(uint32_t, n_tokens), begin = 0;

@@ -1,6 +1,5 @@
 /* tree_file.c: writes and reads PREFIX.tree, a document at a time; trees in the side files of AST-T5 are those of
- * ndtypes.h. Records are read (pread), not mapped, so a file that is cut or a disk that fails while it is used is an
- * error. */
+ * ndtypes.h. Records are read (pread), not mapped, so that a file that is cut or a disk that fails is an error. */
 #include "base/file.h"
 #include "data/trees/ndtypes.h"
 

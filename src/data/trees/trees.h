@@ -58,8 +58,7 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
 /* Appends the tree of the next document, n nodes. language: index of the document's grammar in the Grammars of the
  * writer; -1 means a text without a tree. */
 bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
-/* Completes the file and gives it its name PREFIX.tree. *bytes becomes the size of the file, `hash` its xxh3-64 hash as
- * 16 hexadecimal digits. */
+/* Completes the file PREFIX.tree. *bytes becomes its size, `hash` its xxh3-64 hash as 16 hexadecimal digits. */
 bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GError **error);
 /* Frees the writer, and removes its file unless tree_writer_finish has succeeded. */
 void tree_writer_close(TreeWriter *writer);
@@ -108,7 +107,6 @@ bool trees_has_ndtypes(const char *prefix);
 /* Removes PREFIX.tree and, if the path prefix is FOLDER/LANG/SPLIT and FOLDER/dict_ndtype.txt exists, the side files of
  * this dataset. To be called when a dataset is replaced, since its tree files describe the old tokens. */
 bool trees_remove(const char *prefix, GError **error);
-/* Opens the trees in AST-T5's side files of the dataset FOLDER/LANG/SPLIT. If FOLDER/LANG/ndtypes has no such files, no
- * document has a tree and trees_documents returns -1. trees_hash must not be called for trees from side files, which
- * have no hash. */
+/* Opens the trees in AST-T5's side files of the dataset FOLDER/LANG/SPLIT. Without such files in FOLDER/LANG/ndtypes no
+ * document has a tree and trees_documents returns -1. Side files have no trees_hash. */
 Trees *trees_open_ndtypes(const char *prefix, GError **error);
