@@ -55,8 +55,7 @@ typedef struct BaseTokenizer {
     TokenEndsFn ends;      /* NULL means that this tokenizer cannot find ends */
 } BaseTokenizer;
 
-/* Makes the search for `tokens` (AddedToken), which are copied. If several have the same content, the last one
- * counts. */
+/* Makes the search for `tokens` (AddedToken), which it copies. Of several with the same content the last counts. */
 AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base);
 void added_tokens_close(AddedTokens *added);
 /* Appends the ids of a text to `ids` (int32_t). First the text is searched for the tokens that are not `normalized`;

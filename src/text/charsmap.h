@@ -15,8 +15,7 @@ typedef struct CharsMap {
                             of the text follows */
 } CharsMap;
 
-/* Whether these bytes are a valid map, which means that no search reads outside them. A map of 0 bytes is valid and
- * empty. */
+/* Whether these bytes are a valid map, outside which no search reads. A map of 0 bytes is valid and empty. */
 bool charsmap_is_valid(const char *data, size_t bytes);
 /* Initialises a map with a copy of bytes that charsmap_is_valid has accepted. */
 void charsmap_init(CharsMap *map, const char *data, size_t bytes);

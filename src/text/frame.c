@@ -47,8 +47,7 @@ static int32_t id_of_special(const Tokenizer *tok, const json_t *piece)
     return json_is_string(piece) ? tokenizer_id(tok, json_string_value(piece)) : -1;
 }
 
-/* Adds the tokens of a name that a template uses: those of "special_tokens": {"name": {"tokens": […]}}, or the piece of
- * that name. */
+/* Adds the tokens of a template's name: of "special_tokens": {"name": {"tokens": […]}}, or the piece of that name. */
 static bool add_named(FrameTokens *to, const json_t *processor, const json_t *name, const Tokenizer *tok,
                       GError **error)
 {

@@ -1,5 +1,4 @@
-/* kind.h: a kind of tokenizer, such as byte-level BPE, as a table of functions. A new kind is an entry of the list in
- * kinds.c. */
+/* kind.h: a kind of tokenizer, such as byte-level BPE, as a table of functions, which is an entry of kinds.c. */
 #pragma once
 
 #include "text/frame.h"
@@ -49,8 +48,7 @@ typedef struct TokenizerKind {
     const char *(*piece)(const void *model, int id); /* the piece with an id, 0 <= id < facts.size */
     /* Appends the ids (int32_t) of UTF-8 text that holds no added tokens. */
     bool (*encode)(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error);
-    /* Appends the text of n ids; 0 <= id < facts.size. Beside a blank the text keeps the space that its pieces have
-     * there. */
+    /* Appends the text of n ids; 0 <= id < facts.size. Beside a blank it keeps the space that its pieces have there. */
     bool (*decode)(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error);
     /* json_type: the model.type of the tokenizer.json files that open_json reads. Both are NULL for a kind that cannot
      * be read from a tokenizer.json. */

@@ -8,8 +8,7 @@
 
 #define SHORT 96 /* for a word of up to SHORT symbols each merge searches all pairs; longer words use a heap */
 
-/* A slot of the hash table of pairs is 64 bits: 21 of the left id, 21 of the right id, 22 of the rank; all ones means
- * empty. */
+/* A slot of the hash table of pairs: 21 bits of the left id, 21 of the right id, 22 of the rank; all ones if empty. */
 struct Merges {
     int32_t byte_ids[256];
     uint32_t *byte_pairs; /* (256,256) rank of two bytes, or MERGES_NONE: every word starts with these */

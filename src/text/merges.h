@@ -1,5 +1,4 @@
-/* merges.h: the merges of byte-pair encoding (BPE): which two pieces are merged into which piece, and in what
- * order. */
+/* merges.h: the merges of byte-pair encoding (BPE): which two pieces become which piece, and in what order. */
 #pragma once
 
 #include <stdbool.h>

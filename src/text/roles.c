@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* For each role: its name in "ROLE=PIECE", its key in tokenizer_config.json, and pieces that have this role by
- * convention. */
+/* For each role: its name in "ROLE=PIECE", its key in tokenizer_config.json, and its pieces by convention. */
 static const struct {
     const char *name, *key;
     const char *pieces[5];

@@ -35,8 +35,7 @@ const char *const *token_role_pieces(TokenRole role);
 /* Reads a special token written as "ROLE=PIECE" or "PIECE": returns the role, or TOKEN_ROLES for "PIECE", and makes
  * *piece point to the piece within `entry`. */
 TokenRole token_role_parse(const char *entry, const char **piece);
-/* As token_role_parse, except that for "PIECE" it returns the role that the piece has by convention; TOKEN_ROLES if it
- * has none. */
+/* As token_role_parse, but "PIECE" has the role that it has by convention; TOKEN_ROLES if it has none. */
 TokenRole token_role_of(const char *entry, const char **piece);
 /* A JSON object {"pad_token": "<pad>", …} of those entries that are written as "ROLE=PIECE"; free with json_decref.
  * entries: NULL-terminated; NULL means none. */

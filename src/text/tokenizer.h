@@ -61,8 +61,7 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
  * post_processor of the tokenizer.json or, without this file, from add_bos_token and add_eos_token of the
  * tokenizer_config.json. RoBERTa's class has its own: <s> A </s></s> B </s>. */
 const TextFrame *tokenizer_frame(const Tokenizer *tok);
-/* The content of the tokenizer_config.json beside the tokenizer's file, which belongs to the tokenizer; NULL means that
- * there is no such file. */
+/* The content of the tokenizer's tokenizer_config.json, beside its file; NULL means that there is no such file. */
 const json_t *tokenizer_settings(const Tokenizer *tok);
 /* Id of a piece, such as "[MASK]"; -1 if there is no such piece. */
 int tokenizer_id(const Tokenizer *tok, const char *piece);

@@ -45,16 +45,13 @@ bool tokenizer_class_is_byte_level(const json_t *root);
 
 typedef struct TokenizerJson {
     json_t *root;       /* the whole document; it owns all objects and strings of this struct */
-    const char *type;   /* model.type: "BPE", "WordPiece" or "Unigram"; for old files, which do not have this key, it is
-                           inferred */
+    const char *type;   /* model.type: "BPE", "WordPiece" or "Unigram"; inferred for old files, which lack it */
     json_t *model;      /* the object "model" */
-    json_t *normalizer; /* normalizer, pre_tokenizer, post_processor, decoder: NULL means that the file has null or no
-                           such key */
+    json_t *normalizer; /* normalizer, pre_tokenizer, post_processor, decoder: NULL if null or not in the file */
     json_t *pre_tokenizer;
     json_t *post_processor;
     json_t *decoder;
-    GPtrArray *pieces; /* const char *: the pieces, including added tokens, indexed by id; NULL means that no piece has
-                          the id */
+    GPtrArray *pieces; /* const char *: pieces and added tokens, indexed by id; NULL if no piece has the id */
     GArray *added;     /* AddedToken */
     bool replaced;     /* the class has another normalizer or pre_tokenizer than the file */
 } TokenizerJson;
@@ -66,12 +63,10 @@ void tokenizer_json_close(TokenizerJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TokenizerJson, tokenizer_json_close)
 
 size_t tokenizer_json_merges(const TokenizerJson *json); /* number of merges of a BPE model */
-/* Sets *left and *right to the two pieces of merge i, which is "a b" in old files and ["a", "b"] in new ones. Free both
- * with g_free. */
+/* Sets *left and *right to the pieces of merge i: "a b" in old files, ["a", "b"] in new ones. Free both with g_free. */
 bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char **right, GError **error);
 
-/* The pieces of a vocabulary {"piece": id, …}, indexed by id; an element is NULL if no piece has the id. The strings
- * belong to `vocab`. */
+/* The pieces of {"piece": id, …}, indexed by id; NULL if no piece has the id. The strings belong to `vocab`. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
 /* Sets the flags of an added token, but not its content and id, from its JSON object. */
 void added_token_read(const json_t *object, AddedToken *token);
@@ -90,8 +85,7 @@ bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GE
 json_t *json_added_token(const AddedToken *token);
 json_t *json_added_tokens(const GArray *tokens); /* the array "added_tokens" of these AddedToken */
 
-/* The whole tokenizer.json, made of its parts, whose references it takes over. A part that is NULL is written as
- * null. */
+/* The whole tokenizer.json, made of its parts, whose references it takes over. A part that is NULL becomes null. */
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,
                        json_t *decoder, json_t *model);
 
@@ -116,8 +110,7 @@ typedef struct TokenizerSettings {
     const char *roles[TOKEN_ROLES]; /* the piece that has each role; NULL means that no file names one */
 } TokenizerSettings;
 
-/* Reads the settings files of a folder; a missing file is no error. Call tokenizer_settings_clear also after a
- * failure. */
+/* Reads the settings files of a folder, if there are any. Call tokenizer_settings_clear also after a failure. */
 bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GError **error);
 void tokenizer_settings_clear(TokenizerSettings *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TokenizerSettings, tokenizer_settings_clear)

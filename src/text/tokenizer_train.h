@@ -47,8 +47,7 @@ typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, G
 bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
 /* The i-th of the values that TokenizerTraining.type may have, counted from 0; NULL after the last. */
 const char *tokenizer_trained_kind(size_t i);
-/* The name of the file to open in the folder that training of this type has written; NULL if the type writes a single
- * file, or is unknown. */
+/* The file to open in the folder that training of this type writes; NULL if the type writes a file or is unknown. */
 const char *tokenizer_trained_file(const char *type);
 
 /* ---- a kind of tokenizer that can be trained: an entry of a list in tokenizer_train.c ---- */

@@ -14,8 +14,7 @@ typedef struct TrieUnit {
 } TrieUnit;
 
 typedef struct Trie {
-    TrieUnit *units; /* (n_units) unit 0 is the root; every base is at most n_units - 256, so that base + c is always in
-                        range */
+    TrieUnit *units; /* (n_units) unit 0 is the root; a base is at most n_units - 256, so that base + c is in range */
     uint32_t n_units;
 } Trie;
 

@@ -1,5 +1,4 @@
-/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it makes no
- * allocation per word. */
+/* word_table.h: counts how often each word occurs: an open-addressing hash table without an allocation per word. */
 #pragma once
 
 #include "base/error.h"

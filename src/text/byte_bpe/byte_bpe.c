@@ -129,8 +129,7 @@ static bool encode_bpe(const void *opaque, const char *text, size_t bytes, TextE
 typedef struct Trace {
     const ByteBpe *model;
     const char *text;   /* as it was split into words */
-    const GArray *from; /* uint32_t for each byte of `text`: the index of its byte in the original text; NULL means the
-                           same index */
+    const GArray *from; /* uint32_t: the index in the original text of each byte of `text`; NULL means the same */
     const int32_t *ids;
     int64_t n, i;
     uint32_t *ends;
@@ -169,8 +168,7 @@ static bool ends_of_bpe(const void *opaque, const char *text, size_t bytes, Text
     return good && trace.i == n;
 }
 
-/* Decodes. A piece may be part of a character, so the bytes of all pieces are joined first; then invalid UTF-8 becomes
- * U+FFFD. */
+/* Decodes. A piece may be part of a character, so bytes of all pieces are joined; then invalid UTF-8 becomes U+FFFD. */
 static bool decode_bpe(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
                        GError **error)
 {

@@ -71,8 +71,7 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
     return true;
 }
 
-/* The normalizer without the step for blanks, which changes no text between them. Returns a new reference; NULL if
- * there is no other step. */
+/* The normalizer without its step for blanks, which changes no other text. A new reference; NULL if nothing is left. */
 static json_t *other_steps(const TokenizerJson *json, bool *joins_blanks)
 {
     json_t *steps = json_object_get(json->normalizer, "normalizers");

@@ -4,8 +4,7 @@
 
 /* ---- names of pieces ---- */
 
-/* GPT-2's character for a byte: its character in Latin-1 if that is visible; the other bytes get U+0100, U+0101, … in
- * order. */
+/* GPT-2's character for a byte: the one in Latin-1 if that is visible, else the next of U+0100, U+0101, … */
 static gunichar char_of_byte(unsigned byte)
 {
     unsigned hidden = 0;

@@ -59,11 +59,9 @@ typedef struct ByteBpe {
  * (AddedToken; NULL means none). The caller sets merges and pre-tokenizer afterwards. */
 ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added);
 void byte_bpe_free(void *model);
-/* Sets the merges. pairs: names of pieces (char *), two per merge, in the order of rank. A name that is not in the
- * vocabulary is an error. */
+/* Sets the merges. pairs: two names of pieces (char *) per merge, by rank. Unknown names are an error. */
 bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error);
-/* Sets the merges of a tiktoken model: each split of a piece into two other pieces is a merge, whose rank is the id of
- * the piece. */
+/* Sets the merges of a tiktoken model: all splits of a piece into two others, with the piece's id as rank. */
 void byte_bpe_derive_merges(ByteBpe *model);
 int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
 /* The added token with this id; NULL if the id is not an added token. */
@@ -73,8 +71,7 @@ void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 
 /* The function TokenizerKind.to_json, for models that were not read from a tokenizer.json. */
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
-/* The functions TokenizerKind.open and .open_json: for vocab.json with merges.txt, for a rank file of tiktoken, for a
- * tokenizer.json. */
+/* TokenizerKind.open and .open_json: for vocab.json with merges.txt, a rank file of tiktoken, a tokenizer.json. */
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error);

@@ -159,8 +159,7 @@ static bool each_match(const PreTokenizer *pre, PreTokenizerScratch *scratch, in
     return !gaps || at == bytes || each_match(pre, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
 }
 
-/* The text with every character that PCRE2 may not know replaced by one of the same category and length; `text` itself
- * if there is none. */
+/* The text with characters of the same category and length for those that PCRE2 may not know; `text` if none. */
 static const char *known_text(PreTokenizerScratch *scratch, const char *text, size_t bytes)
 {
     bool copied = false;

@@ -131,8 +131,7 @@ static const AddedToken *find_special(const GArray *added, int id)
     return NULL;
 }
 
-/* Assigns ids as AST-T5 does: fairseq's four symbols, then all pieces without gaps in the order of merges, then the
- * sentinels. */
+/* Assigns ids as AST-T5 does: fairseq's four symbols, all pieces without gaps in the order of merges, sentinels. */
 static void lay_out_added(GPtrArray **names, GArray **added)
 {
     static const char *const first[] = { "<s>", "<pad>", "</s>", "<unk>" };

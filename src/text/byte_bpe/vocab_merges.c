@@ -24,8 +24,7 @@ static GPtrArray *parse_merges(char *text, GError **error)
     return g_steal_pointer(&pairs);
 }
 
-/* The special tokens: pieces that are neither a byte nor the result of a merge, such as "<|endoftext|>" and RoBERTa's
- * "<mask>". */
+/* The special tokens: pieces that are no byte and no result of a merge, as "<|endoftext|>" and RoBERTa's "<mask>". */
 static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
 {
     g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

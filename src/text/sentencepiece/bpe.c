@@ -16,8 +16,7 @@ typedef struct Symbol {
 typedef struct Pair {
     float score;
     uint32_t left, right; /* indices of symbols */
-    uint32_t bytes; /* length in bytes of both symbols together; if it differs from their present length, the pair is
-                       outdated */
+    uint32_t bytes;       /* length in bytes of both symbols together; if it is not that now, the pair is outdated */
 } Pair;
 
 /* A part of a text that is encoded independently. */

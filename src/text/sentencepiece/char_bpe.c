@@ -70,8 +70,7 @@ void char_bpe_close(CharBpe *bpe)
     g_free(bpe);
 }
 
-/* Appends the ids of a character: its piece, its bytes, or the unknown piece. Without an unknown piece a character that
- * has none is dropped. */
+/* Appends a character's ids: of its piece, its bytes, or the unknown piece; nothing if it has none of these. */
 static void put_char(const CharBpe *bpe, const Viterbi *pieces, const char *at, size_t n, bool *after_unk, GArray *ids)
 {
     int32_t id = trie_find(&pieces->trie, at, n);

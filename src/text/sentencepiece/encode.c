@@ -105,8 +105,7 @@ static size_t char_bytes(const char *text, size_t at, size_t bytes)
     return at < bytes ? MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at) : 0;
 }
 
-/* Length in bytes of a piece at `at`; 0 if the piece is not there. A byte piece (<0x41>) stands for its byte, or is
- * written out in the text. */
+/* Length in bytes of a piece at `at`, 0 if it is not there. A byte piece (<0x41>) is its byte or written out. */
 static size_t piece_bytes(const SpPiece *piece, const char *normal, size_t at, size_t bytes)
 {
     size_t n = strlen(piece->text);

@@ -24,8 +24,7 @@ static json_t *unigram_model(const SpModel *model)
                      (int)model->byte_fallback);
 }
 
-/* ---- BPE: tokenizer.json needs merges; SentencePiece joins any two neighbours that make a piece, best score first
- * ---- */
+/* ---- BPE: tokenizer.json needs merges; SentencePiece joins neighbours that make a piece, best score first ---- */
 
 typedef struct Merge {
     float score; /* score of the piece that the merge makes */

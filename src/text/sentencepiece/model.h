@@ -25,13 +25,11 @@ typedef struct SpModel {
     bool byte_fallback;
     bool add_dummy_prefix;           /* true: put a space before the text */
     bool treat_whitespace_as_suffix; /* with add_dummy_prefix: put the space after the text instead */
-    bool remove_extra_whitespaces;   /* true: make each run of spaces one space, and remove spaces at both ends of the
-                                        text */
+    bool remove_extra_whitespaces;   /* each run of spaces becomes one, none stay at the ends */
     bool escape_whitespaces;         /* true: replace spaces by SP_SPACE */
     bool keeps_space; /* with add_dummy_prefix: no space is put before a text that starts with a space or SP_SPACE */
     bool first_only;  /* with add_dummy_prefix: only before the beginning of the user's text */
-    bool has_user_symbols; /* true: some pieces are user-defined symbols (SP_USER), which are searched for before other
-                              pieces */
+    bool has_user_symbols;     /* some pieces are user-defined symbols (SP_USER), which are searched for first */
     bool has_bad_denormalizer; /* true: the character map that SentencePiece applies after decoding is corrupt */
     char *charsmap_data;       /* the bytes of `charsmap`, as in the file; NULL means that there is none */
     size_t charsmap_bytes;
@@ -40,8 +38,7 @@ typedef struct SpModel {
 } SpModel;
 
 GArray *sp_pieces_new(void); /* an empty array of SpPiece that owns their texts */
-/* Parses the content of a .model file. Unknown fields are skipped; content that is not a protobuf gives a model without
- * pieces. */
+/* Parses a .model file. Unknown fields are skipped; content that is no protobuf gives a model without pieces. */
 SpModel *sp_model_open(const char *data, size_t bytes, GError **error);
 void sp_model_close(SpModel *model);
 
@@ -130,8 +127,7 @@ typedef struct Viterbi {
     float *scores;      /* log probabilities, indexed by id */
     float unk_score;    /* score of an unknown character, which no piece matches */
     int32_t unk;        /* id of the unknown piece; -1 means there is none */
-    bool byte_fallback; /* true: an unknown character becomes the ids of its bytes; false: a run of unknown characters
-                           becomes one `unk` */
+    bool byte_fallback; /* an unknown character becomes the ids of its bytes; false: a run of them becomes one `unk` */
     int32_t bytes[256]; /* with byte_fallback: ids of the pieces <0x00> to <0xFF> */
 } Viterbi;
 

@@ -56,8 +56,7 @@ static void put_part(Normal *normal, const char *part, size_t bytes, size_t begi
     }
 }
 
-/* The end of the ASCII characters at `at` that normalization does not change: no spaces, no start of a user-defined
- * symbol. */
+/* The end of the ASCII characters at `at` that normalization keeps: no spaces, no start of a user-defined symbol. */
 static const char *skip_plain(const SpModel *model, const char *at, const char *end)
 {
     for (; at < end && (signed char)*at > 0 && *at != ' ' && model->charsmap.copies[(uint8_t)*at]; at++)

@@ -1,5 +1,4 @@
-/* sentencepiece/sentencepiece.h: the tokenizers of SentencePiece: .model files of any type, and tokenizer.json files
- * with a Unigram model. */
+/* sentencepiece/sentencepiece.h: tokenizers of SentencePiece: any .model file, and a tokenizer.json with Unigram. */
 #pragma once
 
 #include "text/kind.h"

@@ -142,8 +142,7 @@ static void each_word(Words *words, TextEdges edges)
     }
 }
 
-/* Sets *normal to the normalized text; beside a blank the text is normalized with an anchor. False, with an error, if
- * the normalizer gives up. */
+/* Sets *normal to the normalized text, beside a blank with an anchor. False, with an error, if the normalizer fails. */
 static bool normalize_edges(const UnigramText *plan, MappedText *normal, const char *text, size_t bytes,
                             TextEdges *edges, bool with_map, GError **error)
 {

@@ -19,8 +19,7 @@ typedef struct Grammar {
 } Grammar;
 typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
 
-/* The folder of grammars: $LOAM_GRAMMARS if set, otherwise loam/grammars in the user's data folder (~/.local/share).
- * Free with g_free. */
+/* The folder of grammars: $LOAM_GRAMMARS, else loam/grammars in the user's data folder (~/.local/share). g_free. */
 char *grammars_folder(void);
 /* Opens every NAME.so of a folder, which executes code of these files. folder NULL means grammars_folder(); if that
  * folder does not exist, there are no grammars, which is no error. */
@@ -29,8 +28,7 @@ void grammars_close(Grammars *grammars);
 /* Number of grammars, and grammar number i. */
 int grammars_count(const Grammars *grammars);
 const Grammar *grammars_at(const Grammars *grammars, int i);
-/* The number of the grammar for a language ("python", "C++"; case is ignored) or for a file name ("src/a.py"); -1 if
- * there is none. */
+/* The number of a grammar by language ("python", "C++"; in any case) or file name ("src/a.py"); -1 if there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
 /* The number of a second grammar that may fit a file of this name better than the grammar of grammars_find; -1 if there
  * is none. For "a.h" this is C++, since the loam_grammar of C++ has "?h". */
@@ -47,15 +45,13 @@ bool grammar_type_is_named(const Grammar *grammar, int type);
 
 /* ---- parsing (parse.c) ---- */
 
-/* A program that exceeds one of these limits counts as text without a tree. All limits except max_seconds give the same
- * result on every machine. */
+/* A program beyond one of these limits is text without a tree. All but max_seconds decide alike on every machine. */
 typedef struct SyntaxLimits {
     int64_t max_bytes;  /* largest size of a program; a program of more than 65,000 leaves (words and punctuation) is
                            always too long */
     int64_t max_depth;  /* largest number of nodes on the path from the root to a leaf */
     double max_seconds; /* largest wall time of parsing; 0 means no limit */
-    double max_errors;  /* largest fraction of the bytes that may be in ERROR nodes, which cover text that the grammar
-                           cannot parse */
+    double max_errors;  /* largest fraction of bytes in ERROR nodes, which the grammar cannot parse */
 } SyntaxLimits;
 
 /* Result of parsing a program: a tree, or the reason why the program counts as text without a tree. */

@@ -68,8 +68,7 @@ void vocab_builder_clear(VocabBuilder *builder)
     g_ptr_array_unref(builder->names);
 }
 
-/* The mask token: the one given as "mask=PIECE", otherwise the first that has the role by convention; NULL means none.
- */
+/* The mask token: the one given as "mask=PIECE", else the first that is one by convention; NULL means none. */
 static const char *find_mask(const json_t *roles, const VocabBuilder *builder)
 {
     const char *mask = json_string_value(json_object_get(roles, token_role_key(ROLE_MASK)));

@@ -1,5 +1,4 @@
-/* vocab_builder/vocab_builder.h: builds a vocabulary by counting words and learning merges; used to train byte-level
- * BPE and WordPiece. */
+/* vocab_builder/vocab_builder.h: counts words and learns merges, to train byte-level BPE and WordPiece. */
 #pragma once
 
 #include "text/tokenizer_train.h"
@@ -14,15 +13,13 @@ typedef struct MergeLearner MergeLearner;
 #define MERGE_NOT  (-1) /* do not merge this pair */
 #define MERGE_STOP (-2) /* stop learning */
 
-/* Decides about a pair that occurs `count` times: returns the symbol that it becomes, new or existing, or MERGE_NOT or
- * MERGE_STOP. */
+/* The symbol, new or existing, that a pair that occurs `count` times becomes; or MERGE_NOT or MERGE_STOP. */
 typedef int32_t (*MergeFn)(void *context, int32_t left, int32_t right, int64_t count);
 
 /* Limit of words and symbols: lists of up to three entries per symbol have 32-bit indices. */
 #define MERGE_MAX_SYMBOLS ((size_t)1 << 30)
 
-/* A learner for at most n_words words, which have at most n_symbols symbols together; n_words + n_symbols <
- * MERGE_MAX_SYMBOLS. */
+/* A learner for n_words words of n_symbols symbols in total at most; n_words + n_symbols < MERGE_MAX_SYMBOLS. */
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols);
 void merge_learner_close(MergeLearner *learner);
 /* Adds a word of n symbols that occurs `count` times. */
@@ -70,15 +67,13 @@ void vocab_builder_clear(VocabBuilder *builder);
 int32_t vocab_builder_add(VocabBuilder *builder, const char *name); /* id of a piece; a missing piece is added */
 /* Id of a piece; -1 if there is no such piece. */
 int32_t vocab_builder_id(const VocabBuilder *builder, const char *name);
-/* Writes a tokenizer_config.json into training->out: the special tokens, their roles, and the keys of `config`, whose
- * reference is taken over. */
+/* Writes training->out/tokenizer_config.json: special tokens, roles, and `config`, whose reference is taken over. */
 bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GError **error);
 /* Learns merges until the vocabulary has training->vocab_size pieces; then adds training->sentinels sentinels. A pair
  * is not merged if the result would be a special token, or longer than training->max_piece. */
 void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);
 
-/* ---- word_count.c: counts the words of a corpus with many threads in bounded memory; the counts do not depend on the
- * number of threads ---- */
+/* ---- word_count.c: counts a corpus's words with many threads in bounded memory; their number changes no count ---- */
 
 /* Adds the words of all texts to an initialised table. workers: number of threads; 0 means one per core. memory: bytes
  * (0 means 2 GiB) that the words may use, in the table and later in the merge learner. When the table needs more, the

@@ -38,6 +38,5 @@ typedef struct BertWord {
 } BertWord;
 typedef void (*BertWordFn)(void *context, const BertWord *word);
 
-/* Normalizes UTF-8 text, splits it into words and calls fn with each word in order. max_chars: a word is cut after this
- * many characters. */
+/* Normalizes UTF-8 text and calls fn with its words in order, each cut after max_chars characters. */
 void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context);

@@ -109,8 +109,7 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
 
 /* ---- vocab.txt ---- */
 
-/* Whether a piece other than "[PAD]", "[CLS]", … has a capital letter from A to Z (others occur in uncased
- * vocabularies). */
+/* Whether a piece other than "[PAD]", "[CLS]", … has a capital from A to Z (uncased vocabularies have others). */
 static bool has_capitals(const GPtrArray *pieces)
 {
     for (guint i = 0; i < pieces->len; i++) {
@@ -206,8 +205,7 @@ static bool split_word(const WordPiece *wordpiece, const BertWord *word, bool jo
     return true;
 }
 
-/* A word that cannot be split is unknown as a whole; one that cannot go on with the word in a blank is a word of its
- * own. */
+/* A word that cannot be split is unknown as a whole; one that cannot go on with that in a blank is a word itself. */
 static void encode_bert_word(void *context, const BertWord *word)
 {
     Encoding *encoding = context;

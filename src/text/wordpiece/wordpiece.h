@@ -1,5 +1,4 @@
-/* wordpiece/wordpiece.h: WordPiece, BERT's tokenizer: words are split greedily into the longest pieces of a vocabulary.
- */
+/* wordpiece/wordpiece.h: WordPiece, BERT's tokenizer: splits words greedily into the longest pieces of a vocabulary. */
 #pragma once
 
 #include "text/kind.h"
