@@ -29,8 +29,7 @@ bool decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens, 
  * them, and they are valid until the next call. At the first call tokens[r] is the decoder start token or, in a
  * decoder-only model, the last token of the prompt. */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);
-/* The k most likely next tokens of each sequence, in falling order of their logits; equal logits are ordered by rising
- * id. */
+/* The k most likely next tokens of each sequence, by falling logits; equal logits are ordered by rising id. */
 typedef struct TopTokens {
     int32_t k;              /* number of tokens per sequence */
     const int32_t *ids;     /* (sequences, k) */

@@ -236,8 +236,7 @@ static bool is_t5(const TensorFile *file)
            tensor_file_find(file, T5 "decoder.embed_tokens.weight");
 }
 
-/* Fails unless two options of the file, one for the encoder and one for the decoder, are equal: loam has a single
- * option for both. */
+/* Fails unless the file's options for encoder and decoder are equal: loam has a single option for both. */
 static bool check_t5_alike(const TensorFile *file, const char *of_encoder, const char *of_decoder, GError **error)
 {
     const char *a = option_of(file, of_encoder), *b = option_of(file, of_decoder);
@@ -246,8 +245,7 @@ static bool check_t5_alike(const TensorFile *file, const char *of_encoder, const
                      a, b);
 }
 
-/* Sets the kind of relative positions: the file has such tables in every encoder block, in every block of both stacks,
- * or none. */
+/* Sets the kind of relative positions: tables in every encoder block, in all blocks of both stacks, or none. */
 static bool read_t5_positions(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *table = find_matrix(file, T5 "encoder.embed_positions.weight", error),

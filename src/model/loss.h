@@ -39,8 +39,7 @@ typedef struct ModelLoss {
     bool recompute;               /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 
-/* Adds the number of the batch's rows with a target, per head, to loss->n_targets; with class weights, the sum of the
- * weights of these rows. */
+/* Adds the number (with class weights, their sum) of the batch's rows with a target, per head, to loss->n_targets. */
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
 
 /* Sums over the rows with a target of one head; each row is multiplied by its class weight, 1 without class weights. */

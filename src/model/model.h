@@ -32,8 +32,7 @@ Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);
 /* Sets the option model.architecture, by which the model is exported. */
 void model_set_architecture(Model *model, Architecture architecture);
-/* Renames the classes of a classifier. labels: the new names, separated by commas. Fails unless there are as many names
- * as classes. */
+/* Renames the classes of a classifier. labels: as many names as there are classes, separated by commas. */
 bool model_name_classes(Model *model, const char *labels, GError **error);
 /* The model's token roles, for the caller to read or set; after model_open all of them are unknown. */
 TokenRoles *model_roles(Model *model);
@@ -60,12 +59,10 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss);
 void model_take_sums(Model *model, LossSums *sums);
 /* model_pass followed by model_take_sums. */
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
-/* Computes the logits (tokens of batch_loss_stream, V) f32 into host memory, without dropout: for tests and short
- * inputs. */
+/* Computes logits (tokens of batch_loss_stream, V) f32 into host memory, without dropout: for tests, short inputs. */
 void model_logits(Model *model, const Batch *batch, float *logits);
 
-/* Allocates the memory that model_encode needs for batches of the same capacity as `batch`, which is empty afterwards.
- * */
+/* Allocates what model_encode needs for batches of the same capacity as `batch`, which is empty afterwards. */
 bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
 /* Computes the encoder's output without dropout: hidden (tokens of batch->enc, C), memory tokens left out, and unless
  * NULL pooled (sequences, C), the output of BERT's pooler. hidden and pooled are f32, in host memory. */
@@ -74,15 +71,13 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
 /* An empty batch for model_classify with texts of up to `length` tokens: it has room for as many of that length as
  * 4,096 tokens hold, at least one. */
 Batch *model_classifier_batch(int64_t length);
-/* Allocates the memory that model_classify needs for batches of the same capacity as `batch`, which is empty
- * afterwards. */
+/* Allocates what model_classify needs for batches of the same capacity as `batch`, which is empty afterwards. */
 bool model_reserve_classifier(Model *model, Batch *batch, GError **error);
 /* Computes the classifier's logits f32 into host memory: (sequences, O), or for classes of tokens and for spans
  * (tokens, O), where O = model_config_outputs. */
 void model_classify(Model *model, const Batch *batch, float *logits);
 
-/* A batch filled to this capacity, with which a model on the null device counts operations, bytes and FLOPs.
- * batch_free. */
+/* A batch filled to this capacity, with which a null device's model counts operations, bytes, FLOPs. batch_free. */
 Batch *model_full_batch(int32_t samples, int32_t enc_len, int32_t dec_len);
 
 /* FLOPs of forward and backward over a full batch of this capacity, counted on the null device. target_share: share of

@@ -12,8 +12,7 @@ typedef struct Stage {
 } Stage;
 
 enum { STAGES_MOST = 32 };
-/* The stages that one rank holds, in the order of the model; no stage begins with the block after the last one of
- * another. */
+/* The stages of one rank, in the order of the model; no stage begins with the block after another's last one. */
 typedef struct Stages {
     Stage range[STAGES_MOST];
     int n;

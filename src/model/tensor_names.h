@@ -37,22 +37,19 @@ typedef struct TensorNames {
 /* The entry for a parameter such as "encoder.3.self.q"; NULL if the architecture has no such parameter. *theirs
  * (g_free) becomes the name of its tensor, "bert.encoder.layer.3.attention.self.query.weight". */
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs);
-/* Whether a tensor belongs to an output head: its module (the name up to the last dot) is that of an entry of
- * names->heads. */
+/* Whether a tensor belongs to an output head: names->heads has its module (the name up to the last dot). */
 bool tensor_name_is_head(const TensorNames *names, const char *theirs);
 /* Computes the shape of the tensor that holds a parameter; returns its number of dimensions. */
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2]);
 /* Reads rows [first, first + n) of a parameter, out (n, cols), from its tensor, whose shape has been checked. */
 bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const ParamSpec *spec, int64_t first, int64_t n,
                       float *out, GError **error);
-/* The reverse of tensor_name_read: copies a parameter (rows, cols) to its elements of `tensor`, which has the whole
- * tensor's shape. */
+/* The reverse of tensor_name_read: copies a parameter (rows, cols) to its elements of the whole tensor `tensor`. */
 void tensor_name_write(float *tensor, const TensorName *name, const ParamSpec *spec, const float *in);
 
 /* The tensors whose names start with `prefix`: name -> const FileTensor *, borrowed from the file. */
 GHashTable *tensor_names_select(const TensorFile *file, const char *prefix);
-/* Reads the parameters of a model, of which this rank may hold a part: only the rows that it holds are read. Errors as
- * of tensor_names_open_model. */
+/* Reads those rows of a model's parameters that this rank holds. Errors as of tensor_names_open_model. */
 bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Model *model,
                        GError **error);
 /* Opens a model of this configuration and reads its parameters from `tensors` (name -> const FileTensor *). A missing

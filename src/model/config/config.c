@@ -283,9 +283,7 @@ static bool check_family(const ModelConfig *config, GError **error)
     return true;
 }
 
-/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder-only
- * model.
- */
+/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder; T5ForTokenClassification has none. */
 static bool has_classifier(const ModelConfig *config)
 {
     bool of_t5 = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE ||

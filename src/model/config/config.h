@@ -97,10 +97,9 @@ typedef struct ModelConfig {
     int64_t rel_buckets;      /* relative bias: number of relative-position buckets */
     int64_t rel_max_distance; /* relative bias: all distances from this one on share the last bucket */
     int rel_rule;             /* RelposRule */
-    bool rel_per_block;    /* relative bias: each block has a table of its own (umT5); false means that all blocks share
-                              one */
-    bool rel_encoder_only; /* relative bias: the decoder has none */
-    int64_t token_types;   /* number of token types, each with an embedding; 0 means none */
+    bool rel_per_block;       /* relative bias: each block has its own table (umT5); false: all share one */
+    bool rel_encoder_only;    /* relative bias: the decoder has none */
+    int64_t token_types;      /* number of token types, each with an embedding; 0 means none */
 
     /* Which keys a query attends to. */
     int64_t window;       /* self-attention of the encoder: the token itself and window / 2 tokens to each side; of the
@@ -111,8 +110,7 @@ typedef struct ModelConfig {
     bool prefix_lm;       /* decoder-only: the tokens of a prompt attend to each other in both directions */
 
     /* Attention. */
-    bool scale_scores; /* scores are q·k · head_dim^-1/2; false, as in T5, means q·k: initial weights then contain the
-                          factor */
+    bool scale_scores; /* scores are q·k · head_dim^-1/2; false, as in T5: q·k, with the factor in initial weights */
     bool qk_layer_scaling; /* Megatron: q·k is divided by the block's number, counted from 1, and multiplied by it again
                               within the softmax, so that q·k fits f16 */
     int qk_norm; /* QkNorm of the queries and keys of self-attention, before their rotation; a gain (D) for all heads */
@@ -127,8 +125,7 @@ typedef struct ModelConfig {
     bool head_bias;       /* bias on the logits */
     int head_activation;  /* activation of head_transform, as an Activation + 1; 0 means `activation` */
     bool pooler;          /* computes tanh(dense(first token)) of each sequence (BERT) */
-    bool sentence_head;   /* predicts from the pooler whether a pair of sentences is in order, or whether the second
-                             follows the first */
+    bool sentence_head;   /* predicts from the pooler whether two sentences are in order, or follow each other */
     int classifier; /* LabelKind: the classifier of a fine-tuned model, which replaces the head over the vocabulary */
     char *labels;   /* names of the classes, separated by commas; "" means none */
     bool classifier_dense;     /* a tanh(linear) layer before the classifier (RoBERTa) */
@@ -140,8 +137,7 @@ typedef struct ModelConfig {
     bool init_scale_outputs; /* INIT_SCHEME_NORMAL: std of a sublayer's last matrix is init_std · (2 · blocks)^-1/2 */
     double dropout;          /* rate of dropout on embeddings and on the outputs of sublayers */
     double attention_dropout;  /* rate of dropout on attention probabilities; below 0 means `dropout` */
-    double activation_dropout; /* rate of dropout in the feed-forward network; below 0 means `dropout` if inner_dropout,
-                                  else 0 */
+    double activation_dropout; /* dropout in the feed-forward network; below 0: `dropout` if inner_dropout, else 0 */
     bool inner_dropout;        /* T5: dropout in the feed-forward network and after the final norm */
     double norm_eps;
 
@@ -160,8 +156,7 @@ ModelConfig model_config_copy(const ModelConfig *config);
 void model_config_clear(ModelConfig *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
 
-/* Appends the settings of a preset ("model.n_enc" …) with origin "preset NAME". An unknown name is an error that names
- * the nearest ones. */
+/* Appends the settings of a preset ("model.n_enc" …) with origin "preset NAME"; an error names the nearest ones. */
 bool model_preset_settings(const char *name, GPtrArray *settings, GError **error);
 extern const char *const model_preset_names[]; /* NULL-terminated */
 /* Checks rules that involve several options: blocks of the family, heads, positions, sparse attention. */
@@ -173,8 +168,7 @@ double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
 double model_config_classifier_dropout(const ModelConfig *config);
-/* Whether a classifier reads the output of a decoder. The decoder's tokens are then the encoder's, shifted right by
- * one. */
+/* Whether a classifier reads the output of a decoder, whose tokens are the encoder's, shifted right by one. */
 bool model_config_shifts(const ModelConfig *config);
 /* Number of the classifier's outputs per token, sequence or choice; 0 without a classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
@@ -188,8 +182,7 @@ bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
 /* Whether attention scores use embeddings of distances: POSITION_RELATIVE_KEY or POSITION_RELATIVE_KEY_QUERY. */
 bool model_config_distances(const ModelConfig *config);
-/* Whether sequences have at most max_positions tokens: true with learned positions, distance embeddings or sparse
- * attention. */
+/* Whether max_positions limits sequences: with learned positions, distance embeddings or sparse attention. */
 bool model_config_bounds_length(const ModelConfig *config);
 /* Fails if the model does not accept sequences of `length` tokens. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);

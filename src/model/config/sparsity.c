@@ -27,8 +27,7 @@ typedef struct Grid {
 
 /* ---- lists of blocks ---- */
 
-/* Reads "2,7-8" as pairs (first, last) of numbers ≥ `least`; NULL if the text is not such a list. An empty text means
- * `otherwise`. */
+/* Reads "2,7-8" as pairs (first, last) of numbers ≥ `least`; NULL if it is no such list. "" means `otherwise`. */
 static GArray *parse_list(const char *text, const char *otherwise, int64_t least)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(int64_t));
@@ -94,8 +93,7 @@ static void see_window(Grid *grid)
             see(grid, row, key);
 }
 
-/* per_row random key blocks for each query block, from all blocks or, if causal, from those up to its own; drawn
- * without replacement. */
+/* per_row random key blocks for each query block, of all or, if causal, up to its own; without replacement. */
 static void see_random(Grid *grid, int64_t per_row)
 {
     g_autofree int64_t *blocks = g_new(int64_t, grid->n);

@@ -26,14 +26,12 @@ typedef struct Sparsity {
     int64_t window; /* blocks in the sliding window; the query's own block is in the middle */
     int64_t n_global;  /* fixed: global blocks at the end of each window; bigbird: global blocks at the start */
     char *global;      /* variable, longformer: indices of the global blocks, such as "0,7-8"; "" means block 0 */
-    int64_t n_random;  /* bigbird, variable: number of random key blocks per query block; -1 means 1 in bigbird, 0 in
-                          variable */
+    int64_t n_random;  /* random key blocks per query block; -1 means 1 in bigbird, 0 in variable */
     int64_t rotations; /* fixed: in head h the global blocks end (h mod rotations) · n_global blocks before the end of
                           the window; 1 means at the end of the window in all heads */
     bool horizontal;   /* fixed, variable: global blocks also attend to every block */
-    bool per_head; /* heads have different layouts, with other random blocks and rotations; false means that all heads
-                      share one */
-    int64_t seed;  /* seed of the random blocks */
+    bool per_head;     /* heads have layouts of their own: random blocks and rotations; false: all share one */
+    int64_t seed;      /* seed of the random blocks */
 } Sparsity;
 
 /* Fails if the options contradict each other for sequences of up to `positions` tokens. */

@@ -11,8 +11,7 @@
 
 _Static_assert(LEAST_ROWS >= LABELS_MAX_CHOICES, "the choices of a question are in one chunk");
 
-/* The rows of a batch that have a target, in groups: a group is one row, the tokens of a sequence, or the sequences of
- * a sample. */
+/* A batch's rows with a target, in groups: of one row, of the tokens of a sequence, or of the sequences of a sample. */
 typedef struct Rows {
     GArray *tokens;  /* int32_t: the token that each row reads */
     GArray *starts;  /* int32_t: group g is rows starts[g] … starts[g + 1] - 1 */

@@ -9,10 +9,8 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* bucket of its parameters */
-    bool vocabulary; /* its classes are the tokens of the vocabulary: its projection may be the tied embedding, and its
-                        loss includes z-loss */
-    unsigned kinds;  /* bits 1 << LabelKind: models with such a classifier have the head; 0 means those with
-                        model.sentence_head */
+    bool vocabulary; /* classes are the vocabulary: the projection may be the tied embedding, the loss has z-loss */
+    unsigned kinds;  /* bits 1 << LabelKind of the classifiers that have the head; 0: if model.sentence_head */
     /* The sum of the weights of the rows with a target, in a model that has the head. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);

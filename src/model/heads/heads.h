@@ -15,6 +15,5 @@ void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
 void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const Batch *batch);
 /* The most likely tokens of each row of x by HEAD_TOKENS; the shapes are those of op_top. */
 void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x);
-/* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): the rows of x (N,C) that belong to the first token of
- * each sequence. */
+/* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): rows of x (N,C) of first tokens of sequences. */
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

@@ -58,8 +58,7 @@ bool lora_has(const LoraConfig *lora, const char *layer)
     return lora->rank > 0 && g_strv_contains((const char *const *)targets, layer);
 }
 
-/* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block
- * does not have the layer. */
+/* Rows of the layer's matrix, 0 if the block lacks the layer; *cols becomes its columns, *split how it is divided. */
 static int64_t layer_rows(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols,
                           Split *split)
 {

@@ -40,6 +40,5 @@ bool lora_is_adapter(const char *name);
 /* The layer of an adapter's parameter, such as "decoder.3.self.q.lora_a"; NULL if the name is not an adapter's.
  * *prefix_bytes becomes the length of "decoder.3.". */
 const LoraLayer *lora_layer_of(const char *name, size_t *prefix_bytes);
-/* A copy of the model, on the same device and without adapters: each weight w with an adapter becomes w + alpha/R b a.
- * */
+/* A copy of the model on its device without adapters: each weight w with an adapter becomes w + alpha/R b a. */
 Model *lora_merged(Model *model, GError **error);

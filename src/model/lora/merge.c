@@ -1,5 +1,4 @@
-/* merge.c: copies a model with low-rank adapters into a model without them, adding each adapter's product to its
- * matrix. */
+/* merge.c: copies a model with low-rank adapters into one without, adding each adapter's product to its matrix. */
 #include "base/check.h"
 #include "model/lora/lora.h"
 #include "model/transformer/transformer.h"

@@ -5,8 +5,7 @@
 
 /* ---- initial weights: one rule per parameter, which model.init and model.init_std modify ---- */
 
-/* The rules as model.init = t5 (T5X) applies them; set_normal and its like apply those of other values of model.init. A
- * matrix is (out, in). */
+/* The rules of model.init = t5 (T5X); set_normal and its like are those of its other values. Matrices are (out, in). */
 typedef enum InitRule {
     RULE_ZEROS,
     RULE_ONES,

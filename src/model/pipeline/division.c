@@ -7,8 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Mean number of keys that a query attends to in block i of the encoder, or of the decoder. The pattern of block-sparse
- * attention does not count. */
+/* Mean number of keys per query in block i of the encoder or decoder. Block-sparse patterns do not count. */
 static double keys_of(const ModelConfig *config, bool decoder, int i, double length)
 {
     const bool windowed = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
@@ -26,8 +25,7 @@ static bool reads_encoder(const ParamSpec *spec)
  * backward pass, which computes the scores again; 1.5 to 1.7 were measured on a processor with AVX-512-BF16. */
 #define ATTENTION_COST 1.6
 
-/* Multiply-adds of attention itself in block i of the encoder, or of the decoder: scores, and weighted sums of values;
- * times ATTENTION_COST. */
+/* Multiply-adds of attention in block i of encoder or decoder: scores and sums of values; times ATTENTION_COST. */
 static double attention_work(const ModelConfig *config, bool decoder, int i, const StageTokens *tokens)
 {
     const double each = 2 * ATTENTION_COST * (double)config->heads * (double)config->head_dim,

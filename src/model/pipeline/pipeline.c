@@ -76,8 +76,7 @@ static void receive(const Model *model, bool backward, StageMessage message)
     receive_tensor(model, link_to(pipeline, backward, step), message.encoder_output, neighbour(pipeline, step));
 }
 
-/* Waits until the messages of the slot's previous microbatch have been sent, because the slot's memory will be
- * overwritten. */
+/* Waits until the messages of the slot's previous microbatch have been sent: its memory will be overwritten. */
 static void settle_sends(const Model *model, SlotSends *sends)
 {
     const Pipeline *pipeline = &model->pipeline;

@@ -16,8 +16,7 @@ struct Pipeline {
     int interleave;    /* stages of each rank, up to STAGES_MOST; 0 counts as 1 */
     const int *counts; /* (n_counts) the numbers of microbatches that a step may have; n_counts 0 means any number */
     int n_counts;
-    const int *ends; /* (stages) number of the block after the last one of each stage, from pipeline_divide or
-                        pipeline_cuts */
+    const int *ends; /* (stages) the block after each stage's last, of pipeline_divide or pipeline_cuts */
 };
 
 /* Number of stages of all ranks together. */
@@ -95,8 +94,7 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
  * ranks starts. Does nothing without a pipeline. */
 void pipeline_sum_tied(Model *model);
 
-/* ---- forward passes that keep nothing for a backward pass, as when answers are generated; while one stage computes,
- * the others wait ---- */
+/* ---- forward passes without a backward pass, as of generated answers; while a stage computes, others wait ---- */
 
 /* Receives, from the rank that has the previous stage, the tensors of `message` that are present. */
 void pipeline_receive(const Model *model, StageMessage message);

@@ -1,5 +1,4 @@
-/* special_tokens.h: the special tokens of a model: the ids that start and end generated text, and the tokens around the
- * texts that the model reads. */
+/* special_tokens.h: a model's special tokens: ids that start and end generated text, and tokens around its inputs. */
 #pragma once
 
 #include "model/config/config.h"
