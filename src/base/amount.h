@@ -23,8 +23,7 @@ typedef struct Amount {
 
 /* Parses an amount, such as "64k steps". Returns false with an error if the text is not an amount. */
 bool amount_parse(Amount *out, const char *text, GError **error);
-/* The shortest text that amount_parse reads back to the same amount: "64k steps", "1 epoch", "19h50m", "6%". Free with
- * g_free. */
+/* The shortest text that amount_parse reads back as this amount: "64k steps", "1 epoch", "19h50m", "6%". g_free. */
 char *amount_format(Amount amount);
 
 /* Reads a decimal number at *text, with an optional k, M, B or T, and moves *text past it. Returns false if there is no

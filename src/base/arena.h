@@ -16,10 +16,8 @@ typedef struct Arena {
 
 /* Memory NULL and size 0 mean an arena that only measures. */
 void arena_init(Arena *arena, const char *name, void *memory, size_t size);
-/* Allocates `bytes` bytes of unknown content, aligned to ARENA_ALIGN. A full arena is a bug (CHECK), in whose message
- * `tag` names the allocation. */
+/* Allocates `bytes` bytes of any content, aligned to ARENA_ALIGN. A full arena is a bug (CHECK) that names `tag`. */
 void *arena_push(Arena *arena, size_t bytes, const char *tag);
-/* arena_mark returns a mark; arena_reset(mark) frees everything that has been allocated since that call of
- * arena_mark. */
+/* arena_mark returns a mark; arena_reset(mark) frees everything that has been allocated since. */
 size_t arena_mark(const Arena *arena);
 void arena_reset(Arena *arena, size_t mark);

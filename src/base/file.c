@@ -456,8 +456,7 @@ char *io_make_folder_beside(const char *path, GError **error)
     return g_steal_pointer(&fresh);
 }
 
-/* Exchanges the names of two folders atomically. False if the file system cannot do this, and under io_fail_at, so that
- * tests reach the other way. */
+/* Exchanges two folders' names atomically. False if the file system cannot, or for tests under io_fail_at. */
 static bool exchange_files(const char *a, const char *b)
 {
     fault_point("rename");

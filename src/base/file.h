@@ -15,8 +15,7 @@ IoFile *io_create(const char *path, GError **error); /* creates or truncates a f
 /* Creates a temporary file PATH.RANDOM.tmp for writing, for io_publish or io_discard. It is an error if PATH is a
  * device or a FIFO, which renaming would replace. */
 IoFile *io_create_beside(const char *path, GError **error);
-/* Creates a file without a name in a folder, for reading and writing; it is gone when it is closed. io_scratch returns
- * a file descriptor, -1 on failure. */
+/* A file without a name in a folder, to write and read; gone when closed. io_scratch returns a descriptor, or -1. */
 IoFile *io_create_scratch(const char *folder, GError **error);
 int io_scratch(const char *folder, GError **error);
 /* Removes the temporary files that killed processes left in a folder. No other process may be writing there. */
@@ -55,8 +54,7 @@ bool io_sync_directory(const char *path, GError **error);
 bool io_make_directories(const char *path, GError **error);
 /* The folders that io_make_directories(PATH) would make, the deepest first. Free with g_ptr_array_unref. */
 GPtrArray *io_missing_folders(const char *path);
-/* Removes those of the folders that exist and are empty, such as the ones made for an output that could not be written.
- */
+/* Removes those of the folders that exist and are empty, as those made for an output that could not be written. */
 void io_remove_empty(const GPtrArray *folders);
 /* Removes a file; no error if it is missing; a folder is an error. */
 bool io_remove_file(const char *path, GError **error);
@@ -68,22 +66,19 @@ bool io_remove_tree(const char *path, GError **error);
 char *io_make_folder_beside(const char *path, GError **error);
 /* Renames the folder `fresh` to PATH and removes the folder that had this name. At any moment PATH is either the old or
  * the new folder; only on file systems that cannot exchange two names it is missing for an instant. On failure PATH is
- * unchanged, unless it was syncing the parent folder or removing the old folder that failed: then PATH is the new one.
- */
+ * unchanged, unless syncing the parent folder or removing the old one failed: then PATH is the new one. */
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);
 /* Reads a whole file and adds a NUL after its content. A file of more than `limit` bytes, or a Git LFS pointer, is an
  * error. *bytes becomes the length without the NUL; `bytes` may be NULL. Free with g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
-/* As io_read_file; it is a user's error if the path leads to something that is no regular file, such as a FIFO, from
- * which a read may never return. */
+/* As io_read_file; a path to no regular file is a user's error, as reading a FIFO may never return. */
 char *io_read_regular(const char *path, size_t limit, size_t *bytes, GError **error);
 /* Reads the next line of a file, with its newline; at the end of the file `line` becomes empty. Fails at a line of more
  * than 64 MiB, without reading on, and if the file cannot be read. */
 bool io_read_line(GString *line, FILE *file, GError **error);
-/* Maps a file; an empty file gives a mapping of length 0. Free with g_mapped_file_unref. A Git LFS pointer is an error.
- */
+/* Maps a file; empty ones have length 0. A Git LFS pointer is an error. Free with g_mapped_file_unref. */
 GMappedFile *io_map_file(const char *path, GError **error);
 /* Opens a file for reading. Returns a file descriptor, which the caller closes, and sets *bytes to the file's size; -1
  * with an error if `path` is not a regular file, or is a Git LFS pointer. */
@@ -120,15 +115,13 @@ bool io_check_writable(const char *path, GError **error);
  * begins with `start`; `what` names the kind in the message ("trace of loam"). Empty files, devices and FIFOs are no
  * error. */
 bool io_check_replaces(const char *path, const char *start, const char *what, GError **error);
-/* Fails if the output `written` is one of the n inputs `read`, under the same name or another, since writing would
- * destroy that input. */
+/* Fails if the output `written` is one of the n inputs `read`, by any name, since writing would destroy that input. */
 bool io_check_apart(const char *written, char *const *read, int n, GError **error);
 /* Writes a temporary file, syncs it and renames it to PATH, or to the file that PATH is a symbolic link to. A device, a
  * FIFO, and the file that standard output or error goes to, are written directly. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
-/* For tests: the n-th system call from now on (1 means the next) fails with this errno; n 0 means that no call fails,
- * -1 that all calls fail. */
+/* For tests: the n-th system call from now on (1: the next) fails with this errno; n 0 means none, -1 that all do. */
 void io_fail_at(int n, int error_number);
 int io_calls(void); /* number of system calls since io_fail_at */
 /* For other files of src/base, to be called before a system call: counts the call. Returns true, with errno set, if

@@ -71,8 +71,7 @@ static const Form utf16_le = { .what = "UTF-16 without byte order mark: every se
 
 /* ---- messages ---- */
 
-/* Whether a path may stand between quotes in a command and names the bytes that were read: no pipe, nothing compressed.
- */
+/* Whether a path may be quoted in a command and names the bytes that were read: no pipe, nothing compressed. */
 static bool is_plain(const char *path)
 {
     g_autofree char *stem = byte_stream_stem(path);

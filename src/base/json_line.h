@@ -1,5 +1,4 @@
-/* json_line.h: JSON that is written: values, files, and results as one object per line of standard output; and what is
- * wrong with JSON that is read. */
+/* json_line.h: JSON that is written: values, files, results (one object per line); and what is wrong with JSON. */
 #pragma once
 
 #include <glib.h>
@@ -16,6 +15,5 @@ json_t *json_ids(const int32_t *ids, int64_t n);
 bool json_fail(const json_error_t *reason, GError **error);
 /* Writes a value as a file: its JSON by jansson's flags, then `end`. */
 bool json_write_file(const char *path, const json_t *value, size_t flags, const char *end, GError **error);
-/* Prints the object as one line on standard output and frees it. object NULL is an error: jansson returns NULL if a
- * string is not UTF-8. */
+/* Prints the object as a line of standard output and frees it. NULL, as of a string that is not UTF-8, is an error. */
 bool print_json_line(json_t *object, GError **error);

@@ -20,6 +20,5 @@ void lock_release(int lock); /* -1 is ignored */
 bool lock_is_free(const char *path);
 /* Whether a process holds the lock, as far as the file system can tell; takes no lock. */
 bool lock_is_held(const char *path);
-/* Locks an open file until it is closed, without writing to it: LOCK_HELD, also on file systems that have no locks, or
- * LOCK_TAKEN. */
+/* Locks an open file until it is closed, without writing to it: LOCK_TAKEN or LOCK_HELD, also if there are no locks. */
 LockResult lock_open_file(int file);

@@ -9,11 +9,9 @@
 #define log_warning(...) log_line("warning: ", true, __VA_ARGS__)
 /* Writes a line only to the log file, for something that standard error shows in another way. */
 #define log_file_only(...) log_line("", false, __VA_ARGS__)
-/* Writes a line to standard error and to the log file. prefix: "" or "warning: ". shown: false means that standard
- * error does not get the line. */
+/* Writes a line to standard error, if `shown`, and to the log file. prefix: "" or "warning: ". */
 void log_line(const char *prefix, bool shown, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* From now on also appends every line, with date and time in UTC before it, to the file `path`, the log file; path NULL
- * ends this. */
+/* From now on also appends each line, after its date and time in UTC, to the log file `path`; NULL ends this. */
 bool log_to_file(const char *path, GError **error);
 
 /* Says which of the ranks that train one model the lines of a thread come from. process false: the calling thread

@@ -65,8 +65,7 @@ double machine_resident(void)
     return n == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* A line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal (guest times are part of user and nice).
- */
+/* A line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal (user and nice include guest times). */
 MachineLoad machine_load_of(const char *stat, double own)
 {
     double ticks[8] = { 0 };

@@ -5,12 +5,10 @@
 
 /* The name of the processor; "unknown" if the system does not tell. g_free. */
 char *machine_processor(void);
-/* The boot id of the machine, by which processes know that they share it, in containers too; "" if the system does not
- * tell. Unused bytes are 0. */
+/* The boot id by which processes, in containers too, know that they share a machine, padded with 0; "" if unknown. */
 enum { MACHINE_BOOT_ID = 40 };
 void machine_boot_id(char id[MACHINE_BOOT_ID]);
-/* The first of these paths, relative to the folder of the running program, that can be read; NULL if there is none. The
- * list ends with NULL. g_free. */
+/* The first of these paths, relative to the program's folder, that can be read, or NULL; NULL ends the list. g_free. */
 char *machine_beside_program(const char *const *paths);
 /* Bytes of main memory of the machine; 0 if the system does not tell. */
 double machine_memory(void);
@@ -29,8 +27,7 @@ MachineLoad machine_load_of(const char *stat, double own);
 double machine_busy_cores(MachineLoad before, MachineLoad after);
 
 /* ---- cores: logical CPUs. Each rank that is a thread of this process gets consecutive ones of those that the process
- * may use, ordered by NUMA node, so that its threads and its memory are on one node if the numbers of cores and ranks
- * allow it ---- */
+ * may use, ordered by NUMA node, so that its threads and memory are on one node if cores and ranks allow it ---- */
 
 /* Sets *own to the share of rank `rank` of `ranks`: `allowed` is ordered by NUMA node, then by physical core, and cut
  * into `ranks` consecutive parts whose sizes differ by at most one. Returns the number of its cores; 0 if there are

@@ -18,8 +18,7 @@ typedef struct PhiloxWords {
     uint32_t w[4];
 } PhiloxWords;
 
-/* What the random numbers are used for: a part of the key. The values never change, so a resumed run draws the same
- * masks. */
+/* What random numbers are used for: a part of the key. Values never change, so resumed runs draw the same masks. */
 typedef enum PhiloxPurpose {
     PHILOX_INIT = 1,           /* initial weights */
     PHILOX_DOCUMENT_ORDER = 2, /* order of documents and of chunks */
@@ -35,8 +34,7 @@ typedef enum PhiloxPurpose {
     PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
 } PhiloxPurpose;
 
-/* The key of a seed, a PhiloxPurpose and a layer. layer: number of the layer, or another index that separates the uses
- * of one purpose. */
+/* The key of a seed, a PhiloxPurpose and a layer, or another index that separates the uses of one purpose. */
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);
 
 /* Philox4x32-10: the four words for a key and a counter of four words. */
@@ -79,8 +77,7 @@ static inline uint16_t philox_element(PhiloxWords words, int64_t i)
     return (uint16_t)(words.w[i % PHILOX_ELEMENTS / 2] >> 16 * (i % 2));
 }
 
-/* A generator that returns one random number after another, for code on the host. Its counter is (low half of index,
- * high half of index, a, b). */
+/* Returns one random number after another, for code on the host. Counter: (low and high half of index, a, b). */
 typedef struct Philox {
     PhiloxKey key;
     uint64_t index; /* number of the next counter */

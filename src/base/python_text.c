@@ -52,8 +52,7 @@ static bool is_case_ignorable(gunichar c)
     }
 }
 
-/* Whether Σ ends a word: a cased letter is before it and none is after it; ignorable characters in between do not
- * count. */
+/* Whether Σ ends a word: a cased letter is before it and none after it; ignorable characters do not count. */
 static bool is_final_sigma(const char *text, const char *sigma)
 {
     const char *at = sigma;

@@ -19,10 +19,8 @@ bool python_next_word(const char **at, const char **word, size_t *bytes);
 void python_collapse(char *text);
 /* str.strip. g_free. */
 char *python_strip(const char *text);
-/* The text without lines that are empty or contain only white space. A line feed stands between two lines, none after
- * the last. g_free. */
+/* The text without empty lines and lines of white space; a line feed between two lines, none after the last. g_free. */
 char *python_drop_empty_lines(const char *text);
-/* float(text) of a finite number: white space around it and single underscores between digits are ignored, hexadecimal
- * numbers, "inf" and "nan" are none; false if it is not one. Every number in a table or a prediction is read by this.
- */
+/* float(text) of a finite number: white space around it and single underscores between digits are ignored, false for
+ * others, such as hexadecimal numbers, "inf" and "nan". Reads all numbers of tables and predictions. */
 bool python_float(double *out, const char *text);

@@ -1,5 +1,4 @@
-/* table.h: prints tables of texts with aligned columns, the first one to the left, the others to the right. Widths
- * count characters, not bytes. */
+/* table.h: prints tables of aligned columns, the first to the left, others to the right; widths count characters. */
 #pragma once
 
 #include <glib.h>

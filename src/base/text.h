@@ -17,8 +17,7 @@ int text_distance(const char *a, const char *b);
  * otherwise the one with the smallest text_distance, with preference for names that start alike. NULL if every distance
  * is at least half of the length of `name`. */
 const char *text_nearest(const char *name, const char *const *list);
-/* The three names of the list that are most similar to `name`, however different, the most similar first: "a, b, c".
- * Free with g_free. */
+/* The three names of the list that are most similar to `name`, however different, best first: "a, b, c". g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
 /* Whether a text, such as the name of a file, ends with a suffix in lower or upper case. */
 bool text_has_suffix(const char *text, const char *suffix);
@@ -31,8 +30,7 @@ size_t text_mark_bytes(const char *text, size_t bytes);
 /* Number of first bytes that two UTF-8 texts share, in whole characters. */
 size_t text_common(const char *a, const char *b);
 /* Appends the words of `text` in lines of at most `width` columns, each after `indent` blanks, and a line end. column:
- * columns that the current line of `out` has already; 0 means that a line begins. A word that is longer than a line
- * stays whole. */
+ * columns that the current line of `out` has already; 0 means that a line begins. Words are never cut. */
 void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width);
 /* Each of the following functions returns a string; free with g_free. */
 char *text_count(double n);                      /* 1234567 -> "1.23M" */

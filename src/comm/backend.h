@@ -1,6 +1,5 @@
 /* backend.h: the transport of a group of ranks (threads or MPI), as a table of blocking functions, which the group's
- * thread calls one at a time. On failure a function calls comm_fail and returns false. Only groups of two or more ranks
- * have a backend. */
+ * thread calls one at a time. A function that fails calls comm_fail and returns false. Groups of one rank have none. */
 #pragma once
 
 #include "comm/comm.h"
@@ -19,8 +18,7 @@ typedef struct CommBackend {
     bool (*send)(Comm *comm, Tensor x, int to);
     bool (*receive)(Comm *comm, Tensor x, int from);
     void (*abort)(Comm *comm, const char *why); /* ends all waiting, on all ranks; may be called from any thread */
-    /* Whether another rank has called abort; then the group has failed. Returns at once; may be called from any thread.
-     */
+    /* Whether another rank has called abort, so that the group has failed. Returns at once; any thread may call it. */
     bool (*gave_up)(Comm *comm);
 } CommBackend;
 

@@ -46,8 +46,7 @@ typedef struct CommCall {
 
 /* The group of one rank. It is never closed. */
 Comm *comm_self(void);
-/* Ends comm_use_gpu (comm/nccl/nccl.h), by which the tensors of a group's collectives are in memory of GPUs. To be
- * called before the device is closed. */
+/* Ends comm_use_gpu (comm/nccl/nccl.h), by which collectives are of GPU memory. Called before the device is closed. */
 void comm_leave_gpu(Comm *comm);
 /* Frees a group, all of whose collectives have been waited for. comm_self() and NULL are ignored. */
 void comm_close(Comm *comm);
@@ -62,8 +61,7 @@ void comm_record(Comm *comm);
 GArray *comm_recorded(Comm *comm);
 
 /* The oldest collective of the group that has not ended, for a report of what a rank waits for. Without NCCL there is
- * one only while a thread waits, in comm_wait or in a function that waits itself, such as comm_share; name NULL means
- * that there is none. */
+ * one only while a thread waits, in comm_wait or in a function such as comm_share; name NULL means none. */
 CommCall comm_call(Comm *comm);
 
 /* Divides a group, like MPI_Comm_split: ranks with the same `color` form a new group, in the order of their ranks. All
@@ -97,12 +95,10 @@ CommWork comm_broadcast(Comm *comm, Tensor x, int root);
 CommWork comm_send(Comm *comm, Tensor x, int to);
 CommWork comm_receive(Comm *comm, Tensor x, int from);
 
-/* Makes the device wait for a collective: operations that are queued after this call see the result of the
- * collective. */
+/* Makes the device wait for a collective: operations that are queued after this call see its result. */
 void comm_wait(Comm *comm, CommWork work);
 
-/* Synchronous all-gather of a few bytes of the host: all (size × bytes) = `own` (bytes) of all ranks, in the order of
- * the ranks. */
+/* Synchronous all-gather of a few bytes of the host: all (size × bytes) = `own` (bytes) of all ranks in order. */
 void comm_share(Comm *comm, void *all, const void *own, size_t bytes);
 /* Synchronous: values (n) = the sums of values over all ranks, added in the order of the ranks. */
 void comm_sum(Comm *comm, double *values, int n);
@@ -126,8 +122,7 @@ void comm_abort(Comm *comm, const char *why);
 
 /* ---- ranks as threads of this process ---- */
 
-/* The function that each rank executes, in a thread of its own; world: the group of all ranks, which comm_run_threads
- * closes. */
+/* What each rank executes in a thread of its own; world: the group of all ranks, which comm_run_threads closes. */
 typedef void (*CommRankFn)(Comm *world, void *context);
 /* Runs fn in `size` threads, one per rank, and returns when all of them have returned. The group fails if a rank waits
  * longer than timeout_s seconds for another in a collective; 0 means no limit. */

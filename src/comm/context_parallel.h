@@ -20,8 +20,7 @@ static inline int context_parallel_size(const ContextParallel *cp)
 }
 
 /* x and `own`, vectors: element range own_starts[r] of `own` goes to rank r, starts[r] of x comes from rank r, as in
- * comm_all_to_all. Operations that are queued on the device after this call see the result. There is more than one
- * rank. */
+ * comm_all_to_all. Operations queued on the device after this call see the result. Only for two or more ranks. */
 static inline void context_parallel_exchange(ContextParallel *cp, Device *dev, Tensor x, const int64_t *starts,
                                              Tensor own, const int64_t *own_starts)
 {

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The variables of a launcher. A name that is NULL, or a variable that is not set, means that the launcher does not
- * give this number. */
+/* The variables of a launcher. A name that is NULL or not set means that the launcher does not give the number. */
 static const struct {
     const char *launcher, *rank, *size, *local_rank, *local_size;
 } launchers[] = {

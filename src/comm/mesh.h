@@ -24,10 +24,8 @@ typedef struct Mesh {
     Comm *replicas; /* the ranks that have the same parameters, over which gradients are summed: those of the data
                        groups of all ranks of `context`; `data` itself if context parallelism is off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
-    Comm *copies; /* the ranks of the tensor-parallel group that have the same key/value heads as this rank; comm_self()
-                     if no other rank has them */
-    Comm *pipeline; /* the ranks of this rank's pipeline; a rank's number in it is its stage; comm_self() if there is no
-                       pipeline */
+    Comm *copies;   /* the tensor-parallel ranks with the key/value heads of this rank; comm_self() if it is alone */
+    Comm *pipeline; /* the ranks of this rank's pipeline, numbered by their stage; comm_self() without one */
     /* The same ranks as `pipeline`: groups for activations, and for their gradients, so that one direction never waits
      * for the other. mesh_link says which messages go through which group; comm_self() means that none do. */
     Comm *forward[MESH_LINKS], *backward[MESH_LINKS];
@@ -36,14 +34,12 @@ typedef struct Mesh {
 /* Sizes of the groups of a mesh; data-parallel groups have the rest. */
 typedef struct MeshShape {
     int tensor, context, pipeline;
-    int copies; /* number of neighbouring ranks of a tensor-parallel group that have the same key/value heads, a divisor
-                   of tensor */
+    int copies; /* neighbouring tensor-parallel ranks with the same key/value heads, a divisor of tensor */
     bool ring;  /* the last rank of a pipeline also sends to the first one */
 } MeshShape;
 
 /* Divides the ranks of `world` into groups; their number must be a multiple of tensor × context × pipeline. All ranks
- * call it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
- * again. */
+ * call it. A failed rank is a machine's error. mesh_close frees the groups but not `world`; it may be called again. */
 bool mesh_open(Mesh *mesh, Comm *world, const MeshShape *shape, GError **error);
 void mesh_close(Mesh *mesh);
 /* comm_use_gpu (comm/nccl/nccl.h) and comm_leave_gpu, for all groups that exchange tensors. Every rank calls them. */
@@ -58,8 +54,7 @@ bool mesh_check(const Mesh *mesh, GError **error);
 int mesh_lost(const Mesh *mesh);
 /* Makes all groups fail for the reason `why` (comm_abort). */
 void mesh_abort(const Mesh *mesh, const char *why);
-/* Seconds that this rank has spent in comm_wait: mesh_waited_s in all groups, mesh_pipeline_waited_s only in those of
- * Mesh.forward and Mesh.backward. */
+/* Seconds that this rank has spent in comm_wait: in all groups, and only in those of Mesh.forward and Mesh.backward. */
 double mesh_waited_s(const Mesh *mesh);
 double mesh_pipeline_waited_s(const Mesh *mesh);
 

@@ -6,15 +6,13 @@
 #include "comm/comm.h"
 
 typedef struct TensorParallel {
-    Comm *ranks; /* the ranks that divide the matrices; NULL means that nothing is sent, and sent_bytes counts what this
-                    rank would send */
+    Comm *ranks; /* the ranks that divide the matrices; NULL means that nothing is sent, only counted in sent_bytes */
     int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
     bool sequence;      /* between the sublayers each rank has only its rows of the residual stream (nn/rows.h) */
     int n_copies; /* number of neighbouring ranks that have the same key/value head, if there are more ranks than such
                      heads; 0 or 1 means that every rank has heads of its own */
-    Comm *copies; /* the ranks that have the same key/value head as this rank; NULL if there are no others, or if
-                     nothing is sent */
+    Comm *copies; /* the ranks with the key/value head of this rank; NULL if it is alone or nothing is sent */
 } TensorParallel;
 
 /* The number of ranks, and this rank; 1 and 0 if tp is NULL. */
@@ -41,8 +39,7 @@ static inline bool tensor_parallel_first_copy(const TensorParallel *tp)
  * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
 
-/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same key/value heads. Does nothing if every
- * rank has heads of its own. */
+/* x, contiguous, becomes its sum over the ranks with the same key/value heads. No effect if each has its own. */
 void tensor_parallel_sum_copies(TensorParallel *tp, Device *dev, Tensor x);
 
 /* Divides n rows, columns or classes among `size` ranks as evenly as possible, and returns the first one of rank

@@ -18,8 +18,7 @@ typedef struct ThreadGroup {
     int arrived;          /* ranks that have arrived at the current meeting (barrier) */
     uint64_t meetings;    /* number of meetings so far */
     bool *here;           /* (size) whether rank r has arrived at the current meeting */
-    const void **offered; /* (2 × size) address that rank r offers at a meeting, separately for meetings with even and
-                             odd numbers */
+    const void **offered; /* (2 × size) address that rank r offers at a meeting, for even and odd meetings */
     int reading;          /* ranks that may be reading addresses offered at the last meeting */
     Mailbox *boxes;       /* (size × size) boxes[from × size + to] */
     char *failure;        /* NULL means none */

@@ -124,8 +124,7 @@ static bool is_by_samples(const guint8 *event, size_t bytes)
 
 /* ---- records ---- */
 
-/* CRC-32C, four bits at a time. The table holds the remainders of four bits, polynomial 0x82f63b78
- * (Castagnoli, reflected). */
+/* CRC-32C, four bits at a time: the remainders of four bits, polynomial 0x82f63b78 (Castagnoli, reflected). */
 static const uint32_t remainders[16] = { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
                                          0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
                                          0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75 };

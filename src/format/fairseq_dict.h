@@ -30,6 +30,5 @@ int64_t fairseq_dict_size(const FairseqDict *dict); /* size of the vocabulary: n
 FairseqDict *fairseq_dict_read(const char *path, GError **error);
 /* As fairseq_dict_read, for the content of a dict.txt in memory; error messages name `path`. */
 FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes, GError **error);
-/* Writes a dict.txt. A line whose symbol occurs several times, or is a special symbol, ends with "#fairseq:overwrite",
- * as fairseq requires. */
+/* Writes a dict.txt. Lines of repeated and special symbols end with "#fairseq:overwrite", as fairseq requires. */
 bool fairseq_dict_write(const FairseqDict *dict, const char *path, GError **error);

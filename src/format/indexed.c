@@ -18,14 +18,12 @@
 
 /* ---- the .idx ---- */
 
-/* The arrays of an .idx, in the same form for all formats of IndexedForm. Pointers are addresses in the mapped file, at
- * any alignment. */
+/* The arrays of an .idx, alike for all formats of IndexedForm: addresses in the mapped file, at any alignment. */
 typedef struct IndexView {
     IndexedForm form;
     const char *lengths;   /* (n_sequences) integers of length_bytes bytes: number of tokens of each sequence */
     const char *offsets;   /* (n_sequences) i64: start of each sequence in the .bin, in units of offset_bytes bytes */
-    const char *documents; /* (n_documents + 1) i64: first sequence of each document; NULL means that every sequence is
-                              one document */
+    const char *documents; /* (n_documents + 1) i64: first sequence of each document; NULL means one sequence each */
     int64_t n_sequences, n_documents;
     int dtype; /* as indexed_dtype */
     size_t token_bytes, length_bytes, offset_bytes;
@@ -212,8 +210,7 @@ static bool index_view_read(IndexView *view, const char *idx, size_t bytes, GErr
 
 /* ---- the dataset ---- */
 
-/* The .idx is mapped. The .bin is read: if it was truncated or its disk fails, a read returns an error, while touching
- * a mapping would kill the program. */
+/* The .idx is mapped. The .bin is read: if it is cut or its disk fails, reads fail, while a mapping would kill loam. */
 struct Indexed {
     GMappedFile *idx_map;
     int bin; /* file descriptor; -1 means none */

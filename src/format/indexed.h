@@ -10,13 +10,11 @@
 /* Integer types that a writer uses for token ids; the values are the codes in the .idx. */
 typedef enum IndexedDType { INDEXED_U16 = 8, INDEXED_I32 = 4, INDEXED_U32 = 9 } IndexedDType;
 
-/* The format of the files: MMIDIDX of Megatron or fairseq, TNTIDX (legacy) of Megatron or fairseq. In fairseq's formats
- * every sequence is one document. */
+/* MMIDIDX of Megatron or fairseq, or TNTIDX (legacy) of Megatron or fairseq; fairseq's sequences are documents. */
 typedef enum IndexedForm { INDEXED_MEGATRON, INDEXED_FAIRSEQ, INDEXED_LEGACY, INDEXED_LEGACY_FAIRSEQ } IndexedForm;
 
 typedef struct Indexed Indexed; /* read-only; thread-safe */
-/* Opens a dataset. prefix: the path without ".bin". It is an error if a length, an offset or a document boundary does
- * not fit the sizes of the files. */
+/* Opens a dataset. prefix: the path without ".bin". Lengths, offsets and documents must fit the sizes of the files. */
 Indexed *indexed_open(const char *prefix, GError **error);
 void indexed_close(Indexed *set);
 /* Restricts the dataset to documents [first, last). These documents, and their sequences, are then numbered from 0. */
@@ -31,18 +29,15 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
 /* Copies token ids [from, from + n) of a sequence to `out`; an id that does not fit into int32_t becomes -1. It is an
  * error if the .bin cannot be read, or has become shorter since it was opened. */
 bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error);
-/* The number, within the whole file, of the document that holds a sequence; `sequence` is numbered within the window
- * (indexed_window). */
+/* The number, in the whole file, of the document with `sequence`, which is numbered within indexed_window. */
 int64_t indexed_locate(const Indexed *set, int64_t sequence);
-/* A hash that identifies the content, not negative: the xxh3 of the .idx, of the first and last MiB of the .bin, and of
- * the range of indexed_window. */
+/* A hash of the content, ≥ 0: xxh3 of the .idx, the first and last MiB of the .bin, and indexed_window's range. */
 int64_t indexed_fingerprint(const Indexed *set);
 /* The code in the .idx for the integer type of token ids: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16; in fairseq's formats
  * also 9 u32, 10 u64. */
 int indexed_dtype(const Indexed *set);
 
-/* Writes a dataset. Lengths and offsets are kept in a temporary file, so that memory use does not grow with the
- * dataset. */
+/* Writes a dataset. Lengths and offsets are in a temporary file, so that memory does not grow with the dataset. */
 typedef struct IndexedWriter IndexedWriter;
 /* Opens the files of a dataset for writing. form: INDEXED_MEGATRON or INDEXED_FAIRSEQ (which does not store document
  * boundaries). Token ids are stored as u16 if vocab < 65500, otherwise as i32 (Megatron) or u32 (fairseq). The files
@@ -52,11 +47,9 @@ IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error);
 /* Ends the current document, which consists of the sequences added since the last call. */
 bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
-/* Completes the files and gives them their final names. The writer keeps the dataset locked until indexed_writer_close.
- */
+/* Completes the files under their final names. The writer keeps the dataset locked until indexed_writer_close. */
 bool indexed_writer_publish(IndexedWriter *writer, GError **error);
-/* Fails if the dataset was removed or replaced since the writer was opened: files of its names belong to another
- * process by now, and must stay. */
+/* Fails if the dataset was removed or replaced since the writer was opened: such files are of another process. */
 bool indexed_writer_check_owner(const IndexedWriter *writer, GError **error);
 /* Frees the writer, removes its unfinished files and unlocks the dataset. */
 void indexed_writer_close(IndexedWriter *writer);

@@ -35,8 +35,7 @@ struct IndexedWriter {
 static GMutex open_mutex;
 static IndexedWriter *open_writers;
 
-/* False if the folder of the dataset, or the lock in it, was removed or replaced: what has the names of the dataset by
- * now belongs to another process. */
+/* False if the dataset's folder, or the lock in it, was removed or replaced: files there belong to another process. */
 static bool is_owner(const IndexedWriter *writer)
 {
     return !writer->locked || io_is_named(writer->lock, writer->paths[LOCK]);

@@ -61,8 +61,7 @@ static PickleValue *push_new(Reader *reader, PickleType type)
     return value;
 }
 
-/* The stack height at which the values of the innermost mark (or of the whole stack) start; nothing below it is popped.
- */
+/* The stack height where the values of the innermost mark (or the whole stack) start; no value below is popped. */
 static guint floor_of(const Reader *reader)
 {
     return reader->marks->len ? g_array_index(reader->marks, guint, reader->marks->len - 1) : 0;

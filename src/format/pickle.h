@@ -49,8 +49,7 @@ static inline const PickleValue *pickle_item(const PickleValue *value, guint ind
     return index < pickle_items(value) ? g_ptr_array_index(value->items, index) : NULL;
 }
 
-/* The value that a PICKLE_DICT has for the text `key`, the last one if the key occurs several times; NULL if it has
- * none. */
+/* The value of a PICKLE_DICT for the text `key`, the last one if the key is repeated; NULL if there is none. */
 const PickleValue *pickle_find(const PickleValue *dict, const char *key);
 /* Whether the value has this type and text. */
 bool pickle_is(const PickleValue *value, PickleType type, const char *text);
@@ -62,8 +61,7 @@ typedef struct Pickle {
 } Pickle;
 
 /* Reads one pickle of protocol 2 to 5 that consists of opcodes that torch.save writes; `data` must outlive the result.
- * *used becomes the length of the pickle in bytes, since another pickle may follow it. Values may refer to each other
- * in cycles. */
+ * *used becomes its length in bytes, since another may follow. Values may refer to each other in cycles. */
 Pickle *pickle_read(const char *data, size_t bytes, size_t *used, GError **error);
 void pickle_free(Pickle *pickle);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pickle, pickle_free)

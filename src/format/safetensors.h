@@ -1,6 +1,5 @@
-/* safetensors.h: reads and writes safetensors, the tensor files of Hugging Face. The reader makes the same checks as
- * Hugging Face's reader: the header has at most 100 MB and is UTF-8; there are no duplicate names, gaps, overlaps or
- * overflows. */
+/* safetensors.h: reads and writes safetensors, the tensor files of Hugging Face. The reader checks as Hugging Face's: a
+ * header of at most 100 MB of UTF-8, without duplicate names, gaps, overlaps or overflows. */
 #pragma once
 
 #include "format/tensor_file.h"
@@ -19,8 +18,7 @@ typedef struct SafeWriter SafeWriter;
 SafeWriter *safetensors_writer_new(void);
 /* Adds an entry of the header's "__metadata__". */
 void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char *value);
-/* Declares a tensor. dtype: "F32", "BF16", …; data: the elements in row-major order, which must stay valid until the
- * file is written. */
+/* Declares a tensor. dtype: "F32", "BF16", …; data: row-major elements, valid until the file is written. */
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data);
 /* Declares a tensor whose elements are asked for only when the file is written, `rows` rows of the first dimension at a

@@ -271,8 +271,7 @@ bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **err
     return write_file(writer, 0, writer->declared->len, path, error);
 }
 
-/* The first tensor of each shard, and the number of tensors at the end. A shard has as many tensors as fit, at least
- * one. */
+/* The first tensor of each shard, then the number of tensors. A shard has as many as fit, at least one. */
 static GArray *cut_shards(const SafeWriter *writer, int64_t shard_bytes)
 {
     GArray *cuts = g_array_new(FALSE, FALSE, sizeof(guint));

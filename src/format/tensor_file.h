@@ -1,5 +1,4 @@
-/* tensor_file.h: the tensors of an opened file of any format (safetensors, Flax, PyTorch): name, type, shape and
- * values. */
+/* tensor_file.h: the tensors of an open file of any format (safetensors, Flax, PyTorch): name, type, shape, values. */
 #pragma once
 
 #include "base/error.h"
@@ -29,8 +28,7 @@ const FileTensor *tensor_file_get(const TensorFile *file, int index);         /*
 const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /* NULL if there is none */
 /* A text that the file holds beside its tensors, by its key; NULL if there is none. */
 const char *tensor_file_metadata(const TensorFile *file, const char *key);
-/* Copies elements [first, first + n) of a tensor to `out`, converted to f32 from F32, F16, BF16 or F64; any other type
- * is a user's error. */
+/* Copies elements [first, first + n) of F32, F16, BF16 or F64 to `out` as f32; other types are a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
 /* Whether two tensors have the same type and the same bytes. */
 bool file_tensor_equal(const FileTensor *a, const FileTensor *b);
@@ -44,11 +42,9 @@ void file_tensor_leave(const FileTensor *tensor);
 typedef struct FileDType {
     const char *name; /* "F32" */
     int bits;         /* size of an element */
-    /* Converts n elements, which may have any alignment, to f32. NULL means that loam does not compute with this
-     * type. */
+    /* Converts n elements, at any alignment, to f32. NULL means a type with which loam does not compute. */
     void (*to_f32)(float *out, const char *from, int64_t n);
-    /* Converts n f32 numbers to this type, rounded to nearest, ties to even. NULL means that loam does not write this
-     * type. */
+    /* Converts n f32 numbers to this type, to nearest, ties to even. NULL means a type that loam does not write. */
     void (*from_f32)(void *out, const float *from, int64_t n);
 } FileDType;
 
@@ -59,8 +55,7 @@ const FileDType *file_dtype(const char *name);
 TensorFile *tensor_file_new(void);
 /* Makes `file` keep `memory`, which its tensors point to, until it is closed. Takes over the caller's reference. */
 void tensor_file_own(TensorFile *file, GBytes *memory);
-/* Appends a copy of *tensor and of its name, but not of its elements; false if the file already has a tensor of this
- * name. */
+/* Appends a copy of *tensor and its name, not its elements; false if the file has a tensor of this name. */
 bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
 void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);
 

@@ -285,9 +285,8 @@ TensorFile *torch_open(const char *path, GError **error)
     return tensor_file_open(path, torch_read, error);
 }
 
-/* The older form starts with a pickle of one number, which protocol 4 and newer put into a frame of 13 bytes. None of
- * these starts is that of a safetensors file: its first 8 bytes, the length of a header, would be beyond the header's
- * limit. */
+/* The older form starts with a pickle of one number, which protocol 4 and newer put into a frame of 13 bytes. No
+ * safetensors file starts so: its first 8 bytes, the length of its header, would be beyond the limit. */
 bool torch_recognises(const char *path)
 {
     static const char *const starts[] = { "PK\003\004", "\x80\x02\x8a\x0a", "\x80\x03\x8a\x0a", "\x80\x04\x95\x0d",

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <zip.h>
 
-/* The first pickle of the older form is the number 0x1950a86a20f9469cfc6c, here with its lowest byte first; the second
- * is VERSION. */
+/* The older form begins with two pickles: 0x1950a86a20f9469cfc6c, here with its lowest byte first; and VERSION. */
 static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 #define VERSION 1001
 #define UNTYPED "torch.storage.UntypedStorage" /* a storage class whose elements are bytes */

@@ -15,13 +15,11 @@ const PickleValue *torch_storages_root(const TorchStorages *storages);
 /* A storage: the array (torch.storage) that holds the elements of a tensor. */
 typedef struct TorchStorage {
     GBytes *memory;    /* bytes of the storage; owned by TorchStorages */
-    const char *dtype; /* the name that safetensors has for the dtype, "F32"; NULL if safetensors does not have the
-                          dtype, or the storage is untyped */
+    const char *dtype; /* the dtype's name in safetensors, "F32"; NULL if it has none, or the storage is untyped */
     int64_t first;     /* index in `memory` of the storage's first element; it is not 0 for a view of another storage */
 } TorchStorage;
 
 /* Finds the storage that a PICKLE_PERSISTENT value refers to. */
 bool torch_storage_find(TorchStorages *storages, const PickleValue *persistent, TorchStorage *storage, GError **error);
-/* The name that safetensors has ("F32") for a dtype given as a PICKLE_NAME ("torch.float32"); NULL if safetensors does
- * not have the dtype. */
+/* The safetensors name ("F32") for a dtype given as a PICKLE_NAME ("torch.float32"); NULL if there is none. */
 const char *torch_dtype(const PickleValue *name);

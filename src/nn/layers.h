@@ -71,7 +71,7 @@ typedef struct NormBack {
 
 /* y (N,C) = norm(x). */
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
-/* dx (N,C) = residual + the gradient of x. residual: dx itself (the gradient is added) or NO_TENSOR. dx may be dy. */
+/* dx (N,C) = residual + the gradient of x. residual: dx itself (it is added to); NO_TENSOR means 0. dx may be dy. */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormBack back);
 
 /* The residual stream between two sublayers: x (N,C). While `out` is present x is not yet computed: it will be from +

@@ -85,8 +85,7 @@ typedef struct OptionSetting {
                          item that is a plain value has the key "". NULL means that the setting is not a list */
 } OptionSetting;
 
-/* Lists of OptionSetting *; freeing the array frees its elements. If a list has several settings of one option, the
- * last one counts. */
+/* Lists of OptionSetting *, freed with their array. The last of several settings of one option counts. */
 GPtrArray *option_settings_new(void);
 /* Appends a setting, whose strings are copied. origin: as in OptionSetting. */
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
@@ -106,8 +105,7 @@ const char *option_settings_find(const GPtrArray *settings, const char *name);
 
 /* Sets every option of a configuration to its default. */
 void options_set_defaults(const OptionTable *table, void *config);
-/* Writes the settings into a configuration. Error messages name the setting's origin, and the type, the range or the
- * nearest existing name. */
+/* Writes settings into a configuration. Errors name a setting's origin and the type, the range or the nearest name. */
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
 /* Copies the value of one option from one configuration to another; a string is not copied, both have it. */
 void options_copy_value(const OptionTable *table, void *to, const void *from, const OptionRow *row);
@@ -119,14 +117,12 @@ const OptionRow *options_at(const OptionTable *table, int i); /* option number i
  * NULL means nothing, and the example's own number is told. NULL means that OptionTable.foreign_names does not have the
  * name. Free with g_free. */
 char *options_find_foreign(const OptionTable *table, const char *name, const char *value);
-/* The value of an option as text: options_plain_value as on the command line, options_value as in YAML (quoted if
- * necessary). Free with g_free. */
+/* An option's value: options_plain_value as on a command line, options_value as in YAML (quoted if needed). g_free. */
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
 /* The whole configuration as YAML that reads back to the same values; free with g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
-/* The options of a class whose values differ between two configurations (const OptionRow *); free with
- * g_ptr_array_unref. */
+/* Options of a class that differ between two configurations (const OptionRow *); free with g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);
 
 /* ---- lists of all options: docs/options, man page, completion ---- */

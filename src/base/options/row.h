@@ -3,8 +3,7 @@
 
 #include "base/options/options.h"
 
-/* All rows of a table (const OptionRow *), ordered so that the rows of a group are together; free with
- * g_ptr_array_unref. */
+/* All rows of a table (const OptionRow *), ordered by their groups; free with g_ptr_array_unref. */
 GPtrArray *option_rows(const OptionTable *table);
 const OptionRow *option_row_at(const GPtrArray *rows, guint i); /* row i of option_rows */
 bool option_opens_group(const GPtrArray *rows, guint i);        /* whether row i is the first row of its group */
@@ -24,8 +23,7 @@ char *option_value_format(const void *field, const OptionRow *row);
 /* The range of an option for messages, "between 0 and 10"; NULL if the option has no limits. Free with g_free. */
 char *option_range_text(const OptionRow *row);
 
-/* Converts a YAML list (OptionSetting.items) to the value "ITEM,ITEM" of an OPT_LIST option; NULL on an error. Free
- * with g_free. */
+/* Converts a YAML list (OptionSetting.items) to "ITEM,ITEM" of an OPT_LIST option; NULL on an error. g_free. */
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error);
 /* The keys of an OPT_LIST option that has some, for messages: "path, weight". Free with g_free. */
 char *option_list_keys(const OptionRow *row);

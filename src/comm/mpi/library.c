@@ -1,6 +1,5 @@
 /* library.c: the implementation of loam-mpi.so. Every call polls until its messages have arrived: Open MPI makes
- * progress only within its functions, and a blocking wait could neither time out nor notice that another rank gives up.
- */
+ * progress only within its functions, and a blocking wait could not time out or notice that a rank gives up. */
 #include "comm/mpi/library.h"
 
 #include "base/clock.h"
@@ -29,8 +28,7 @@ struct MpiGroup {
     int n_requests, room;
 };
 
-/* If a rank does not answer: the exit status; and the seconds that other ranks wait, so that rank 0 can report it,
- * before they end all processes. */
+/* If a rank does not answer: the exit status; the seconds that others give rank 0 to report it before they end all. */
 enum { LOST_STATUS = 2, LAST_WORDS_S = 3 };
 
 static int groups; /* number of open groups */
@@ -162,8 +160,7 @@ static bool exchange_pieces(MpiGroup *group, const MpiPiece *send, const MpiPiec
     return code == MPI_SUCCESS ? wait_all(group, timeout_s, failure) : fail(failure, code, -1);
 }
 
-/* Tells all other ranks that this rank gives up and why. Does not wait until they have received it, since some may no
- * longer answer. */
+/* Tells all other ranks that this rank gives up and why. Does not wait for them: some may no longer answer. */
 static void abort_group(MpiGroup *group, const char *why)
 {
     static char text[MPI_WHY];

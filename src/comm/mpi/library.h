@@ -1,6 +1,5 @@
-/* library.h: the interface of loam-mpi.so, a shared library that mpi.c opens. Only loam-mpi.so is linked with MPI, so
- * that the program also runs on machines without MPI. It transfers bytes and computes nothing. No GLib here:
- * loam-mpi.so links only MPI. */
+/* library.h: the interface of loam-mpi.so, a shared library that mpi.c opens. It alone is linked with MPI (and not with
+ * GLib), so that the program also runs on machines without MPI. It transfers bytes and computes nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,8 +35,7 @@ typedef struct MpiLibrary {
     /* Closing the last group ends MPI. lost: a rank does not answer; then the last call ends this process with status
      * 2, and the launcher ends the others, since MPI's own end would wait for that rank. */
     void (*close)(MpiGroup *group, bool lost);
-    /* Makes groups of the ranks of `group` that pass the same color; every rank of `group` calls it and gets its own
-     * new group. */
+    /* Every rank of `group` calls this and gets its own new group, of the ranks that pass the same color. */
     MpiGroup *(*split)(MpiGroup *group, int color, MpiFailure *failure);
     /* Sends send[r] to rank r and receives receive[r] from it, for every rank r. send, receive: (n_ranks); empty pieces
      * and the caller's own are skipped. */

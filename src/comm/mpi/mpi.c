@@ -54,8 +54,7 @@ static size_t staged(size_t bytes, size_t at)
     return at < bytes ? MIN(bytes - at, STAGE_BYTES) : 0;
 }
 
-/* Each rank sends every other rank that rank's part of x, and adds the parts that it receives for itself, STAGE_BYTES
- * at a time. */
+/* Each rank sends each other rank that one's part of x, and adds the parts it receives, STAGE_BYTES at a time. */
 static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
 {
     const MpiImpl *impl = comm->impl;
@@ -198,8 +197,7 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .abort = mpi_abort,
                                          .gave_up = mpi_gave_up };
 
-/* The path of loam-mpi.so: beside the program, or in ../lib/loam of an installed program. NULL if there is none.
- * g_free. */
+/* The path of loam-mpi.so: beside the program, or in ../lib/loam if installed. NULL if there is none. g_free. */
 static char *find_mpi(void)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME, NULL };
@@ -233,8 +231,7 @@ const char *comm_mpi_name(GError **error)
     return open_library(error) ? library->name() : NULL;
 }
 
-/* Says after a while that MPI waits for other processes: one may be on a host that does not answer, and the launcher
- * may say nothing. */
+/* Says after a while that MPI waits for others: a host may not answer, and the launcher may say nothing. */
 typedef struct Patience {
     Monitor monitor;
     double end; /* clock_seconds() */

@@ -8,6 +8,5 @@
  * unknown. Fails if loam-mpi.so is missing, if MPI does not start, or if MPI has another number of ranks than `size`.
  * timeout_s: seconds to wait for other ranks; 0 means no limit. */
 Comm *comm_open_mpi(int size, double timeout_s, GError **error);
-/* The name of the MPI library that loam-mpi.so is linked with, such as "Open MPI v4.1.4"; NULL with an error if
- * loam-mpi.so cannot be opened. */
+/* The MPI library that loam-mpi.so is linked with, "Open MPI v4.1.4"; NULL with an error if it cannot be opened. */
 const char *comm_mpi_name(GError **error);

@@ -335,8 +335,7 @@ static bool open_lane(NcclGroup *group, GError **error)
     return true;
 }
 
-/* Memory for the sums of the group, of which a rank computes a piece at a time: a piece that fits all ranks' GPUs,
- * since they exchange it. */
+/* Memory for the sums of the group, computed piece by piece: all ranks exchange pieces, so that they fit every GPU. */
 static bool take_sums(NcclGroup *group, GError **error)
 {
     const int size = group->comm->size;
