@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/prepare/cleaning.h"
 #include "cli/prepare/programs.h"
 
 #include <inttypes.h>
@@ -29,6 +28,13 @@ static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
 static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
     as_json, replace;
+
+/* Which documents are left out; max_line, max_mean and min_letters are negative if they are not given. */
+static gboolean clean, repeats;
+static gint64 max_line = -1, max_mean = -1, exclude_ngram = 13;
+static double min_letters = -1, exclude_share = 0.5;
+static char *licence_field, *licences, **exclude, **exclude_fields;
+
 static const GOptionEntry entries[] = {
     CLI_PATH("tokenizer", tokenizer_file, "TOK",
              "tokenizer: a file or folder of any kind that loam tokenizer trains or reads, or \"bytes\""),
@@ -69,7 +75,27 @@ static const GOptionEntry entries[] = {
         "fairseq without tokenizer: maximum size of the dictionary, four special tokens included (default: no limit)"),
     CLI_VALUE("padding-factor", padding_factor, "N",
               "fairseq without tokenizer: pad the size of the dictionary to a multiple of N (default 8)"),
-    CLEANING_ENTRIES,
+    CLI_SWITCH("clean", clean,
+               "leave out generated and minified files: by the next three rules, and by comments in their first lines"),
+    CLI_VALUE("max-line", max_line, "CHARACTERS",
+              "leave out documents with a line longer than this (default with --clean: 1000)"),
+    CLI_VALUE("max-mean-line", max_mean, "CHARACTERS",
+              "leave out documents whose mean line length is larger than this (default with --clean: 100)"),
+    CLI_VALUE("min-letters", min_letters, "SHARE",
+              "leave out documents with a smaller share of letters and digits than this (default with --clean: 0.25)"),
+    CLI_SWITCH("near-duplicates", repeats,
+               "leave out near duplicates: documents that share about 90% with an earlier one"),
+    CLI_VALUE("licence-field", licence_field, "NAME",
+              "JSON field with the licence, or a list of licences; a document is kept if all of them are in "
+              "--licences"),
+    CLI_VALUE("licences", licences, "MIT,Apache-2.0", "licences to keep"),
+    CLI_ENTRY("exclude", G_OPTION_ARG_FILENAME_ARRAY, exclude, "PATH",
+              "evaluation set: leave out documents that contain one of its documents; may be repeated"),
+    CLI_VALUE("exclude-field", exclude_fields, "NAME",
+              "JSON field of --exclude with the text (default: text); repeat it to join several fields with newlines"),
+    CLI_VALUE("exclude-ngram", exclude_ngram, "N", "length of the compared n-grams in words (default 13)"),
+    CLI_VALUE("exclude-share", exclude_share, "SHARE",
+              "leave out a document that contains this share of the n-grams of an evaluation document (default 0.5)"),
     PROGRAM_ENTRIES,
     CLI_REPLACE(replace),
     CLI_SWITCH("json", as_json, "print the counts as one JSON object"),
@@ -179,6 +205,69 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
                                  .keep_duplicates = keep_duplicates };
     return !valid || parse_share(valid, &options->valid, error);
 }
+
+/* ---- which documents are left out ---- */
+
+/* Whether the user gave an option that selects documents to leave out. */
+static bool cleaning_is_given(void)
+{
+    return clean || max_line >= 0 || max_mean >= 0 || min_letters >= 0 || licence_field || licences || exclude ||
+           repeats;
+}
+
+static bool check_cleaning(GError **error)
+{
+    if (max_line < -1 || max_mean < -1 || min_letters > 1)
+        return fail_user(error,
+                         "--max-line and --max-mean-line are numbers of characters, --min-letters a share up to 1");
+    if (!licence_field != !licences)
+        return fail_user(error,
+                         "--licence-field and --licences belong together: the field, and the licences wanted in it");
+    if (!exclude && (exclude_fields || exclude_ngram != 13 || exclude_share != 0.5))
+        return fail_user(error, "--exclude-field, --exclude-ngram and --exclude-share are for --exclude");
+    return (exclude_ngram >= 2 && exclude_ngram <= 1000 && exclude_share > 0 && exclude_share <= 1) ||
+           fail_user(error, "--exclude-ngram wants 2 to 1000 words, --exclude-share a share above 0 and up to 1");
+}
+
+/* The value that the user gave to an option; without one, the value that --clean implies. */
+static double value_or(double given, double implied)
+{
+    return given >= 0 ? given : clean ? implied : 0;
+}
+
+/* Checks the options of what is left out. If there is a rule, fills `rules` and sets options->rules to it. Free with
+ * cleaning_clear. */
+static bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **error)
+{
+    if (!check_cleaning(error))
+        return false;
+    *rules = (CleaningRules){ .generated = clean,
+                              .max_line = (int64_t)value_or((double)max_line, 1000),
+                              .max_mean = (int64_t)value_or((double)max_mean, 100),
+                              .min_letters = value_or(min_letters, 0.25),
+                              .repeats = repeats,
+                              .licence_field = licence_field,
+                              .licences = licences ? text_list(licences) : NULL };
+    const OverlapOptions overlap = { .paths = exclude,
+                                     .fields = exclude_fields,
+                                     .delimiter = options->corpus.delimiter,
+                                     .n = exclude_ngram,
+                                     .share = exclude_share };
+    if (exclude && !(rules->overlap = overlap_open(&overlap, error)))
+        return fail_context(error, "--exclude");
+    if (rules->overlap && overlap_documents(rules->overlap) == 0)
+        return fail_user(error, "--exclude: no document in %s", exclude[0]);
+    options->rules = cleaning_is_given() ? rules : NULL;
+    return true;
+}
+
+static void cleaning_clear(CleaningRules *rules)
+{
+    overlap_close((OverlapIndex *)rules->overlap);
+    g_strfreev(rules->licences);
+}
+
+/* ---- lines and words, in fairseq's format ---- */
 
 /* The output formats, and which options each of them takes. */
 enum { DOCUMENTS = 1, LINES = 2, WORDS = 4 };
@@ -290,6 +379,8 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
     return good;
 }
 
+/* ---- documents ---- */
+
 static void print_dataset(const PrepareOptions *options, int output, bool held_out, const DatasetCounts *counts)
 {
     g_autofree char *prefix = prepare_prefix(options, output, held_out);
@@ -319,6 +410,20 @@ static void print_count(const char *what, int64_t n)
     g_autofree char *count = text_grouped(n);
     if (n > 0)
         printf("%s: %s\n", what, count);
+}
+
+/* Prints how many documents were left out, by reason, and the number of evaluation documents. */
+static void print_dropped(const PrepareStats *stats, const PrepareOptions *options)
+{
+    for (int i = 0; i < DROPPED_REASONS; i++) {
+        g_autofree char *count = text_grouped(stats->dropped[i]);
+        if (stats->dropped[i] > 0)
+            printf("documents dropped, since %s: %s\n", dropped_names[i].reason, count);
+    }
+    if (!options->rules || !options->rules->overlap)
+        return;
+    g_autofree char *count = text_grouped(overlap_documents(options->rules->overlap));
+    printf("compared with %s documents of evaluation sets\n", count);
 }
 
 /* Reports how .txt files were cut into documents. */
@@ -368,6 +473,16 @@ static json_t *counts_json(const PrepareCounts *counts)
                      (json_int_t)counts->train.tokens, "unknown", (json_int_t)counts->train.unknown, "valid_documents",
                      (json_int_t)counts->valid.documents, "valid_tokens", (json_int_t)counts->valid.tokens,
                      "valid_unknown", (json_int_t)counts->valid.unknown);
+}
+
+/* Number of documents left out, by reason: {"generated": 3, …}. json_decref. */
+static json_t *dropped_json(const PrepareStats *stats)
+{
+    json_t *dropped = json_object();
+    for (int i = 0; i < DROPPED_REASONS; i++)
+        if (stats->dropped[i] > 0)
+            json_object_set_new(dropped, dropped_names[i].key, json_integer(stats->dropped[i]));
+    return dropped;
 }
 
 static bool print_prepared_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
