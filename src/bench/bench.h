@@ -28,8 +28,7 @@ typedef struct BenchComm {
 bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **error);
 
 typedef struct BenchGenerate {
-    char *model, *device;                /* path of the model; NULL means cpu */
-    const Precision *precision;          /* NULL means that of training */
+    char *model, *device, *precision;    /* path of the model; NULL means cpu; NULL means that of training */
     int64_t batch, input, tokens, beams; /* prompts; tokens per prompt and per answer; 1 means greedy decoding */
     int64_t runs, threads;               /* measurements, of which the median is printed; 0 means one thread per core */
     gboolean profile, as_json;

@@ -121,7 +121,7 @@ bool bench_generate(const BenchGenerate *options, GError **error)
     double start = clock_seconds();
     bool done = loaded_model_open(&b.loaded,
                                   &(LoadedModelSource){ .path = options->model,
-                                                        .precision = options->precision,
+                                                        .precision_name = options->precision,
                                                         .threads = (int)options->threads,
                                                         .device = options->device },
                                   error);

@@ -149,12 +149,11 @@ static const char about_generate[] =
 
 enum { MOST_TOKENS = 32768, MOST_ROWS = 1024, MOST_THREADS = 4096 };
 
-static char *precision_name;
 static BenchGenerate answers = { .batch = 1, .input = 64, .tokens = 64, .beams = 1, .runs = 3 };
 static const GOptionEntry generate_entries[] = {
     CLI_MODEL(answers.model),
     CLI_DEVICE(answers.device),
-    CLI_PRECISION(precision_name),
+    CLI_PRECISION(answers.precision),
     CLI_VALUE("batch", answers.batch, "N", "prompts in one batch (default 1)"),
     CLI_VALUE("input", answers.input, "N", "tokens per prompt (default 64)"),
     CLI_VALUE("tokens", answers.tokens, "N", "tokens per answer (default 64)"),
@@ -184,12 +183,7 @@ static bool run_generate(int argc, char **argv, GError **error)
         return fail_user(error, "--model is missing; usage: " GENERATE_USAGE);
     if (argc > 1)
         return fail_user(error, "%s is not an option; usage: " GENERATE_USAGE, argv[1]);
-    Precision precision;
-    if (!check_bench_ranges(error) ||
-        (precision_name && !precision_of_name(precision_name, "--precision", answers.device, &precision, error)))
-        return false;
-    answers.precision = precision_name ? &precision : NULL;
-    return bench_generate(&answers, error);
+    return check_bench_ranges(error) && bench_generate(&answers, error);
 }
 
 static const SubVerb sub_verbs[] = {

@@ -433,12 +433,9 @@ bool verb_embed(int argc, char **argv, GError **error)
                          max_tokens);
     if (batch < 1)
         return fail_user(error, "--batch %" PRId64 ": it must be at least 1", batch);
-    Precision precision;
-    if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))
-        return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = model_path,
-                                       .precision = precision_name ? &precision : NULL,
+                                       .precision_name = precision_name,
                                        .tokenizer = tokenizer_file,
                                        .device = device_name,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };

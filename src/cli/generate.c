@@ -495,13 +495,10 @@ bool verb_generate(int argc, char **argv, GError **error)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
     if (!check_generate_ranges(error) || !check_rules(error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
-    Precision precision;
-    if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))
-        return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = {
         .path = model_path,
-        .precision = precision_name ? &precision : NULL,
+        .precision_name = precision_name,
         .tokenizer = tokenizer_file,
         .blanks = blanks,
         .device = device_name,

@@ -365,7 +365,6 @@ static bool predict(const LoadedModel *loaded, const Config *config, const char 
     const PromptFormat format = { .as_lines = true, .skip_errors = skips };
     Task task = { .name = "" };
     Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
-    token_roles_complete(model_roles(loaded->model), loaded->tok);
     bool good = open_predicted_task(&p, &task, config, model_path, error) && open_ranking(&p, config, error) &&
                 open_out(&p, config, error) &&
                 prompts_each(STDIN_FILENO, "standard input", &format, ANSWER_BATCH, answer_lines, &p, error);
@@ -408,16 +407,7 @@ bool verb_predict(int argc, char **argv, GError **error)
         return false;
     g_auto(Config) config = { 0 };
     g_auto(LoadedModel) loaded = { 0 };
-    if (!cli_model_config(&config, argv[1], argv + 2, argc - 2, error))
-        return false;
-    const Precision precision = config_precision(&config);
-    const LoadedModelSource source = { .path = argv[1],
-                                       .precision = config.train.precision == PRECISION_AUTO ? NULL : &precision,
-                                       .otherwise = config.tokenizer.path,
-                                       .blanks = config.tokenizer.blanks,
-                                       .advice = "give tokenizer.path=FILE",
-                                       .threads = (int)config.train.threads,
-                                       .device = config.train.device };
-    return loaded_model_open(&loaded, &source, error) && task_name_classes(&loaded, argv + 2, argc - 2, error) &&
+    return cli_model_config(&config, argv[1], argv + 2, argc - 2, error) &&
+           cli_open_model(&loaded, argv[1], &config, true, argv + 2, argc - 2, error) &&
            predict(&loaded, &config, argv[1], error);
 }

@@ -74,9 +74,21 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
     return true;
 }
 
-bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error)
+bool cli_open_model(LoadedModel *loaded, const char *path, const Config *config, bool needs_text, char **overrides,
+                    int n_overrides, GError **error)
 {
     static const char option[] = "model.labels=";
+    const Precision precision = config_precision(config);
+    const LoadedModelSource source = { .path = path,
+                                       .precision = config->train.precision == PRECISION_AUTO ? NULL : &precision,
+                                       .otherwise = config->tokenizer.path,
+                                       .blanks = config->tokenizer.blanks,
+                                       .advice = needs_text ? "give tokenizer.path=FILE" : NULL,
+                                       .threads = (int)config->train.threads,
+                                       .device = config->train.device };
+    if (!loaded_model_open(loaded, &source, error))
+        return false;
+    token_roles_complete(model_roles(loaded->model), loaded->tok);
     for (int i = 0; i < n_overrides; i++)
         if (g_str_has_prefix(overrides[i], option) &&
             !model_name_classes(loaded->model, overrides[i] + sizeof option - 1, error))

@@ -17,8 +17,10 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
  * and 20. g_free; NULL means another name. */
 char *cli_answer_length(const char *name, const char *value);
 
-/* If an override sets model.labels (model.labels=negative,positive), renames the classes of the loaded model. */
-bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error);
+/* Opens the model at `path` as `config` says, which cli_model_config made. If an override sets model.labels
+ * (model.labels=negative,positive), renames its classes. needs_text: it is an error if there is no tokenizer. */
+bool cli_open_model(LoadedModel *loaded, const char *path, const Config *config, bool needs_text, char **overrides,
+                    int n_overrides, GError **error);
 /* Reads the configured task. Fails if none is configured, or if the model can neither generate text nor classify. */
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error);
 /* All settings that determine the answers to a task's inputs, besides the model, as text for model_hash: the options

@@ -246,6 +246,8 @@ static bool check_rows(const LoadedModel *loaded, const char *path, GError **err
 static bool choose_precision(const LoadedModelSource *source, Precision *precision, GError **error)
 {
     g_autofree char *run = NULL;
+    if (source->precision_name)
+        return precision_of_name(source->precision_name, source->device, precision, error);
     *precision = source->precision ? *source->precision : precision_uniform(DT_F32);
     return source->precision ||
            (model_find_run(&run, source->path, error) && (run == NULL || precision_of_run(run, precision, error)));

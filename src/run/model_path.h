@@ -23,6 +23,7 @@ typedef struct LoadedModelSource {
     const char *blanks;    /* see tokenizer_set_blanks; NULL and "" mean as the tokenizer's folder says */
     const char *advice; /* end of the error message if no tokenizer is found ("give --tokenizer FILE"); NULL means that
                            a tokenizer is optional */
+    const char *precision_name; /* --precision; NULL means `precision` */
     const Precision
         *precision; /* NULL means the precision that the model was trained in, or f32 if it does not belong to a run */
     int threads;    /* compute threads; 0 means OMP_NUM_THREADS if it is set, else one per core */

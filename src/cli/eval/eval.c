@@ -113,22 +113,6 @@ typedef struct Evaluation {
     int n_overrides;
 } Evaluation;
 
-static bool open_evaluated(Evaluation *e, const char *path, GError **error)
-{
-    const Precision precision = config_precision(&e->config);
-    const LoadedModelSource source = { .path = path,
-                                       .precision = e->config.train.precision == PRECISION_AUTO ? NULL : &precision,
-                                       .otherwise = e->config.tokenizer.path,
-                                       .blanks = e->config.tokenizer.blanks,
-                                       .advice = e->options->score_path ? NULL : "give tokenizer.path=FILE",
-                                       .threads = (int)e->config.train.threads,
-                                       .device = e->config.train.device };
-    if (!loaded_model_open(&e->loaded, &source, error))
-        return false;
-    token_roles_complete(model_roles(e->loaded.model), e->loaded.tok);
-    return task_name_classes(&e->loaded, e->overrides, e->n_overrides, error);
-}
-
 static bool open_data(Evaluation *e, GError **error)
 {
     config_fit_model(&e->config, model_config(e->loaded.model));
@@ -331,7 +315,7 @@ static bool evaluate_model(Evaluation *e, const char *model_path, GError **error
                          program_option_given(o));
     if (!model_path)
         return evaluate_programs(o, NULL, &e->config, NULL, error);
-    if (!open_evaluated(e, model_path, error))
+    if (!cli_open_model(&e->loaded, model_path, &e->config, o->score_path == NULL, e->overrides, e->n_overrides, error))
         return false;
     if (runs_programs)
         return evaluate_programs(o, &e->loaded, &e->config, model_path, error);

@@ -262,8 +262,8 @@ bool config_resolve_precision(Config *config, GError **error);
  * train.precision = auto is resolved as for a new run. */
 Precision config_precision(const Config *config);
 /* The dtypes for a precision's name ("bf16"), for models that are not trained, on a device named as in
- * compute_device_check. An error message names `option`. */
-bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error);
+ * compute_device_check. An error message names --precision. */
+bool precision_of_name(const char *name, const char *device, Precision *precision, GError **error);
 /* The dtypes according to RUN/config.yaml, as config_save_run wrote it. */
 bool precision_of_run(const char *run, Precision *precision, GError **error);
 /* A text: "bf16"; "bf16, residual bf16, gradients bf16" if these are not f32; "f32 as tf32"; "fp8 and bf16". g_free. */

@@ -66,7 +66,7 @@ Precision config_precision(const Config *config)
     return precision;
 }
 
-bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error)
+bool precision_of_name(const char *name, const char *device, Precision *precision, GError **error)
 {
     static const char *const names[] = { "auto", "f32", "bf16", "fp16", NULL }; /* as in precision_names */
     for (int i = 0; names[i]; i++)
@@ -76,13 +76,13 @@ bool precision_of_name(const char *name, const char *option, const char *device,
         }
     const char *nearest = text_nearest(name, names);
     if (strcmp(name, precision_names[PRECISION_FP8]) == 0)
-        return fail_user(error, "%s fp8 is only for training, want auto, f32, bf16 or fp16", option);
+        return fail_user(error, "--precision fp8 is only for training, want auto, f32, bf16 or fp16");
     if (*name == '\0')
-        return fail_user(error, "%s is empty, want auto, f32, bf16 or fp16", option);
+        return fail_user(error, "--precision is empty, want auto, f32, bf16 or fp16");
     if (nearest)
-        return fail_user(error, "%s %s is unknown, did you mean %s? It is auto, f32, bf16 or fp16", option, name,
+        return fail_user(error, "--precision %s is unknown, did you mean %s? It is auto, f32, bf16 or fp16", name,
                          nearest);
-    return fail_user(error, "%s %s is unknown, want auto, f32, bf16 or fp16", option, name);
+    return fail_user(error, "--precision %s is unknown, want auto, f32, bf16 or fp16", name);
 }
 
 bool precision_of_run(const char *run, Precision *precision, GError **error)
