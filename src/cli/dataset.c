@@ -29,10 +29,11 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static void print_counts(const char *suffix, const DatasetCounts *counts)
+static bool print_counts(const char *suffix, const DatasetCounts *counts)
 {
     g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
     printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
+    return true;
 }
 
 static bool merge_datasets(char *const *prefixes, int n, GError **error)
@@ -40,10 +41,8 @@ static bool merge_datasets(char *const *prefixes, int n, GError **error)
     DatasetCounts counts;
     if (n < 1)
         return fail_user(error, "merge needs at least one dataset; usage: " USAGE);
-    if (!cli_check_dataset(out, replace, error) || !dataset_merge(prefixes, n, out, &counts, error))
-        return false;
-    print_counts("", &counts);
-    return true;
+    return cli_check_dataset(out, replace, error) && dataset_merge(prefixes, n, out, &counts, error) &&
+           print_counts("", &counts);
 }
 
 static bool shuffle(char *const *prefixes, int n, GError **error)
@@ -51,10 +50,8 @@ static bool shuffle(char *const *prefixes, int n, GError **error)
     DatasetCounts counts;
     if (n != 1)
         return fail_user(error, "shuffle needs one dataset; usage: " USAGE);
-    if (!cli_check_dataset(out, replace, error) || !dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error))
-        return false;
-    print_counts("", &counts);
-    return true;
+    return cli_check_dataset(out, replace, error) &&
+           dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error) && print_counts("", &counts);
 }
 
 static bool split_dataset(char *const *prefixes, int n, GError **error)

@@ -382,18 +382,13 @@ static bool sentence_folder_read(const json_t *files, SentenceFolder *folder, GE
 
 static bool find_pooling(Pooling *pooling, GError **error)
 {
-    *pooling = POOLING_MEAN;
-    for (int i = 0; pooling_name; i++) {
-        if (pooling_names[i] == NULL)
-            return fail_user(error,
-                             "--pooling %s is unknown: want mean, first, pooler, none, last, max, sqrt or "
-                             "weighted",
-                             pooling_name);
-        if (strcmp(pooling_names[i], pooling_name) == 0) {
-            *pooling = (Pooling)i;
-            break;
-        }
-    }
+    int i = 0;
+    while (pooling_name && pooling_names[i] && strcmp(pooling_names[i], pooling_name) != 0)
+        i++;
+    if (pooling_names[i] == NULL)
+        return fail_user(error, "--pooling %s is unknown: want mean, first, pooler, none, last, max, sqrt or weighted",
+                         pooling_name);
+    *pooling = (Pooling)i; /* POOLING_MEAN is the first */
     return *pooling != POOLING_NONE || npy_path == NULL ||
            fail_user(error, "--npy writes one row per line: give a --pooling other than none");
 }
@@ -418,7 +413,7 @@ static bool take_declared(Model *model, Pooling *pooling, GError **error)
 
 bool verb_embed(int argc, char **argv, GError **error)
 {
-    Pooling pooling;
+    Pooling pooling = POOLING_MEAN;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (model_path == NULL)

@@ -33,11 +33,6 @@ static void try_valid(const Config *config, const Tokenizer *tok, GPtrArray *unr
         add_unread(unread, reason);
 }
 
-static bool resolve_precision(Config *config, const Machine *machine, GError **error)
-{
-    return machine ? machine_configure(machine, config, error) : config_resolve_precision(config, error);
-}
-
 /* Makes the datasets of the task at `prefix`, to be counted. */
 static bool make_examples(Config *config, const Tokenizer *tok, const char *prefix, GError **error)
 {
@@ -80,7 +75,8 @@ bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Lo
     if (reason)
         add_unread(unread, reason);
     g_clear_error(&reason);
-    if (!resolve_precision(config, machine, error) || (*tok && !config_check_tokens(config, *tok, error)))
+    if (!(machine ? machine_configure(machine, config, error) : config_resolve_precision(config, error)) ||
+        (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)

@@ -315,11 +315,6 @@ static bool check_way(int way, GError **error)
     return true;
 }
 
-static double unknown_share(const FairseqLinesSet *set)
-{
-    return (double)set->unknown / (double)set->tokens;
-}
-
 static void print_lines_text(const FairseqLinesStats *stats)
 {
     g_autofree char *ids = text_grouped(stats->dictionary);
@@ -327,7 +322,7 @@ static void print_lines_text(const FairseqLinesStats *stats)
     for (guint i = 0; i < stats->sets->len; i++) {
         const FairseqLinesSet *set = stats->sets->pdata[i];
         g_autofree char *sentences = text_grouped(set->sentences), *tokens = text_grouped(set->tokens),
-                        *unknown = text_percent(unknown_share(set));
+                        *unknown = text_percent((double)set->unknown / (double)set->tokens);
         printf("%s: %s sentences, %s tokens, %s replaced by <unk>\n", set->prefix, sentences, tokens, unknown);
     }
 }

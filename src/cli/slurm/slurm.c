@@ -112,18 +112,24 @@ static bool parse_time(GError **error)
                      job.notice);
 }
 
+/* Reads "4" or "2-4" at *text and moves *text past it; of one number *most is *least. */
+static bool scan_range(const char **text, int64_t *least, int64_t *most)
+{
+    if (!scan_count(text, least))
+        return false;
+    *most = *least;
+    if (**text != '-')
+        return true;
+    ++*text;
+    return scan_count(text, most) && *most >= *least;
+}
+
 /* "4" or "2-4"; *least becomes the smallest number. */
 static bool parse_nodes(int64_t *least, GError **error)
 {
     const char *text = job.nodes;
     int64_t most;
-    bool valid = scan_count(&text, least);
-    most = *least;
-    if (valid && *text == '-') {
-        text++;
-        valid = scan_count(&text, &most);
-    }
-    return (valid && *text == '\0' && *least >= 1 && most >= *least && most <= 100000) ||
+    return (scan_range(&text, least, &most) && *text == '\0' && *least >= 1 && most <= 100000) ||
            fail_user(error, "--nodes is %s, want a number or the least and the most, such as 4 or 2-4", job.nodes);
 }
 
@@ -132,12 +138,7 @@ static bool check_array(GError **error)
 {
     int64_t first, last;
     const char *text = job.array;
-    bool valid = job.array == NULL || scan_count(&text, &first);
-    if (job.array && valid && *text == '-') {
-        text++;
-        valid = scan_count(&text, &last) && last >= first;
-    }
-    return (valid && (job.array == NULL || strcmp(text, "%1") == 0)) ||
+    return text == NULL || (scan_range(&text, &first, &last) && strcmp(text, "%1") == 0) ||
            fail_user(error, "--array is %s, want FIRST-LAST%%1, such as 1-10%%1: one job of the run at a time",
                      job.array);
 }
@@ -200,13 +201,8 @@ static bool check_texts(GError **error)
     return !(out && *out == '\0') || fail_user(error, "--out is empty, want the name of a file, such as job.sh");
 }
 
-/* Fails for a configuration that `loam train` would refuse at the start of the job. */
-static bool check_ranks(const Config *config, GError **error)
-{
-    return config_check_inputs(config, error) && outline_check_layout(config, error);
-}
-
-/* Loads the configuration for the job's smallest number of ranks, so that one that does not fit is an error now. */
+/* Loads the configuration for the job's smallest number of ranks, so that one that does not fit, or that `loam train`
+ * would refuse at the start of the job, is an error now. */
 static bool load_task(Config *config, char **argv, int argc, int64_t world, GError **error)
 {
     g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
@@ -222,7 +218,7 @@ static bool load_task(Config *config, char **argv, int argc, int64_t world, GErr
     if (world > 1)
         g_ptr_array_add(overrides, g_strdup_printf("parallel.ranks=%" PRId64, world));
     return config_load_run(config, argv[1], (char **)overrides->pdata, (int)overrides->len, error) &&
-           check_ranks(config, error);
+           config_check_inputs(config, error) && outline_check_layout(config, error);
 }
 
 /* Seconds of the run on the job's cores, from the estimate on this machine; 0 means unknown. loader: NULL if the data
@@ -313,19 +309,15 @@ static bool check_outputs(const char *run, GError **error)
                             io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error)));
 }
 
-static bool write_script(const char *script, GError **error)
-{
-    if (out)
-        return io_write_file(out, script, strlen(script), error);
-    return (fputs(script, stdout) != EOF && fflush(stdout) == 0) || fail_errno(error, "writing", "standard output");
-}
-
 /* Writes the script, and creates the run's directory, because Slurm does not create the folder for a job's output.
  * After an error no folder is left. */
 static bool write_outputs(const char *script, const char *run, GError **error)
 {
     g_autoptr(GPtrArray) made = io_missing_folders(run);
-    const bool written = io_make_directories(run, error) && write_script(script, error);
+    const bool written =
+        io_make_directories(run, error) && (out ? io_write_file(out, script, strlen(script), error)
+                                                : (fputs(script, stdout) != EOF && fflush(stdout) == 0) ||
+                                                      fail_errno(error, "writing", "standard output"));
     if (!written)
         io_remove_empty(made);
     return written;
