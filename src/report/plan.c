@@ -76,12 +76,11 @@ void section_plan(GString *page, const ReportRun *runs, int n)
         for (int i = 0; i < 2 * n; i++)
             html_table_add(&table, cells[i / 2][row][i % 2]);
     }
-    g_string_append(page, "<section id=\"plan\"><h2>Plan and reality</h2>\n");
     html_table_end(&table, page, "runs");
     g_string_append_printf(
         page,
         "<p class=\"none\">Planned speed: %.0f %% of the peak of matrix products that the run measured. "
-        "Measured time includes evaluations and saves.%s</p>\n</section>\n",
+        "Measured time includes evaluations and saves.%s</p>\n",
         100 * STEP_USUAL_SHARE, runs[0].start ? "" : " An earlier version of loam made the run: it logged no plan.");
 }
 
@@ -116,10 +115,9 @@ void section_machine(GString *page, const ReportRun *runs, int n)
     }
     for (int i = 0; i < n; i++)
         known = known || runs[i].start;
-    g_string_append(page, "<section id=\"machine\"><h2>Machine</h2>\n");
     html_table_end(&table, known ? page : NULL, "runs");
-    g_string_append_printf(page, "%s</section>\n",
-                           known ? "" : "<p class=\"none\">The run did not log where it was trained.</p>\n");
+    if (!known)
+        g_string_append(page, "<p class=\"none\">The run did not log where it was trained.</p>\n");
 }
 
 /* ---- options ---- */
@@ -156,7 +154,6 @@ void section_options(GString *page, const ReportRun *runs, int n)
     HtmlTable table = html_table_new(2 + (guint)n);
     html_table_add(&table, g_strdup("option"));
     html_table_add(&table, g_strdup("default"));
-    g_string_append(page, "<section id=\"options\"><h2>Options that differ from their defaults</h2>\n");
     for (int i = 0; i < n; i++) {
         g_autoptr(GError) problem = NULL;
         g_autofree char *path = g_build_filename(runs[i].dir, "config.yaml", NULL);
@@ -173,7 +170,6 @@ void section_options(GString *page, const ReportRun *runs, int n)
         for (guint j = 0; all[i] && j < all[i]->len; j++)
             add_option_row(&table, all, n, i, all[i]->pdata[j]);
     html_table_end(&table, page, "options");
-    g_string_append(page, "</section>\n");
     for (int i = 0; i < n; i++)
         if (all[i])
             g_ptr_array_unref(all[i]);
@@ -218,14 +214,13 @@ static void add_samples(GString *page, const ReportRun *run, int n)
 void section_samples(GString *page, const ReportRun *runs, int n)
 {
     bool any = false;
-    g_string_append(page, "<section id=\"samples\"><h2>Answers</h2>\n");
     for (int i = 0; i < n; i++) {
         any = any || runs[i].samples->len;
         if (runs[i].samples->len)
             add_samples(page, &runs[i], n);
     }
-    g_string_append_printf(page, "%s</section>\n",
-                           any ? ""
-                               : "<p class=\"none\">No answers are logged: log.samples=8 logs some at each evaluation "
-                                 "of a task.</p>\n");
+    if (!any)
+        g_string_append(page,
+                        "<p class=\"none\">No answers are logged: log.samples=8 logs some at each evaluation of a "
+                        "task.</p>\n");
 }

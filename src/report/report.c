@@ -30,6 +30,18 @@ static void add_title(GString *page, const ReportRun *runs, int n, const char *t
     g_string_append_printf(page, "<p class=\"made\">loam %s, %s</p></header>\n<main>\n", LOAM_VERSION, date);
 }
 
+static const struct {
+    const char *id, *title;
+    void (*write)(GString *page, const ReportRun *runs, int n);
+} sections[] = {
+    { "scores", "Evaluations", section_scores },
+    { "samples", "Answers", section_samples },
+    { "events", "Events", section_events },
+    { "plan", "Plan and reality", section_plan },
+    { "options", "Options that differ from their defaults", section_options },
+    { "machine", "Machine", section_machine },
+};
+
 static void fill_page(GString *page, const ReportRun *runs, int n, SeriesAxis axis)
 {
     g_autoptr(GString) data = g_string_new(NULL);
@@ -43,12 +55,11 @@ static void fill_page(GString *page, const ReportRun *runs, int n, SeriesAxis ax
     g_string_append(page, "<section id=\"curves\"><h2>Curves</h2>\n<div class=\"charts\">\n");
     charts_write(page, data, runs, n, axis == AXIS_AUTO ? charts_axis(runs, n) : axis);
     g_string_append(page, "</div></section>\n");
-    section_scores(page, runs, n);
-    section_samples(page, runs, n);
-    section_events(page, runs, n);
-    section_plan(page, runs, n);
-    section_options(page, runs, n);
-    section_machine(page, runs, n);
+    for (size_t i = 0; i < G_N_ELEMENTS(sections); i++) {
+        g_string_append_printf(page, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id, sections[i].title);
+        sections[i].write(page, runs, n);
+        g_string_append(page, "</section>\n");
+    }
     g_string_append_printf(page,
                            "</main>\n<script type=\"application/json\" id=\"data\">%s</script>\n"
                            "<script>//<![CDATA[\n%s//]]></script>\n</body></html>\n",

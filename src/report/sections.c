@@ -4,9 +4,82 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define EVENTS_SHOWN 60 /* largest number of events of a run that are listed */
+
+/* ---- the page's elements ---- */
+
+void html_text(GString *page, const char *text)
+{
+    g_autofree char *escaped = g_markup_escape_text(text, -1);
+    g_string_append(page, escaped);
+}
+
+void html_heading(GString *page, const char *text)
+{
+    g_string_append(page, "<h3>");
+    html_text(page, text);
+    g_string_append(page, "</h3>\n");
+}
+
+/* Appends a printf text, escaped. */
+static G_GNUC_PRINTF(2, 3) void html_printf(GString *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    html_text(page, text);
+}
+
+HtmlTable html_table_new(guint columns)
+{
+    return (HtmlTable){ g_ptr_array_new_with_free_func(g_free), columns };
+}
+
+void html_table_add(HtmlTable *table, char *cell)
+{
+    g_ptr_array_add(table->cells, cell ? cell : g_strdup(""));
+}
+
+static void add_table(const HtmlTable *table, GString *page, const char *class)
+{
+    g_string_append_printf(page, "<div class=\"wide\"><table class=\"%s\">\n", class);
+    for (guint i = 0; i < table->cells->len; i++) {
+        const char *tag = i < table->columns || i % table->columns == 0 ? "th" : "td";
+        g_string_append(page, i == 0 ? "<thead><tr>" : i % table->columns == 0 ? "<tr>" : "");
+        g_string_append_printf(page, "<%s>", tag);
+        html_text(page, table->cells->pdata[i]);
+        g_string_append_printf(page, "</%s>", tag);
+        if (i % table->columns == table->columns - 1)
+            g_string_append(page, i < table->columns ? "</tr></thead><tbody>\n" : "</tr>\n");
+    }
+    g_string_append(page, "</tbody></table></div>\n");
+}
+
+void html_table_end(HtmlTable *table, GString *page, const char *class)
+{
+    if (page)
+        add_table(table, page, class);
+    g_clear_pointer(&table->cells, g_ptr_array_unref);
+}
+
+/* Appends the table as a list of the first column's names with the second one's values, without the head; frees it. */
+static void html_tiles_end(HtmlTable *table, GString *page)
+{
+    g_string_append(page, "<dl class=\"tiles\">\n");
+    for (guint i = table->columns; i + 1 < table->cells->len; i += table->columns) {
+        g_string_append(page, "<div><dt>");
+        html_text(page, table->cells->pdata[i]);
+        g_string_append(page, "</dt><dd>");
+        html_text(page, table->cells->pdata[i + 1]);
+        g_string_append(page, "</dd></div>\n");
+    }
+    g_string_append(page, "</dl>\n");
+    g_clear_pointer(&table->cells, g_ptr_array_unref);
+}
 
 HtmlTable report_table(const char *first, const ReportRun *runs, int n)
 {
@@ -230,8 +303,8 @@ static void add_events(GString *page, const ReportRun *run, int n)
 
 void section_events(GString *page, const ReportRun *runs, int n)
 {
-    g_string_append(page, "<section id=\"events\"><h2>Events</h2>\n<p class=\"legend\">");
-    g_string_append(page, n > 1 ? "At the bottom of the curves, of all runs: " : "In the curves: ");
+    g_string_append_printf(page, "<p class=\"legend\">%s",
+                           n > 1 ? "At the bottom of the curves, of all runs: " : "In the curves: ");
     for (int i = 0; i < KIND_OTHER; i++)
         g_string_append_printf(page,
                                "<span class=\"key\"><svg viewBox=\"0 0 12 14\" width=\"12\" height=\"14\"><path "
@@ -240,7 +313,6 @@ void section_events(GString *page, const ReportRun *runs, int n)
     g_string_append(page, "</p>\n");
     for (int i = 0; i < n; i++)
         add_events(page, &runs[i], n);
-    g_string_append(page, "</section>\n");
 }
 
 /* ---- scores and held-out losses ---- */
@@ -264,12 +336,10 @@ void section_scores(GString *page, const ReportRun *runs, int n)
             if (!seen)
                 add_metric_row(&table, runs, n, metric);
         }
-    g_string_append(page, "<section id=\"scores\"><h2>Evaluations</h2>\n");
     const bool any = table.cells->len > table.columns;
     if (!any)
         g_string_append(page,
                         "<p class=\"none\">No evaluation is logged: data.valid, or task.valid of a task, names the "
                         "data that is held out.</p>\n");
     html_table_end(&table, any ? page : NULL, "runs");
-    g_string_append(page, "</section>\n");
 }
