@@ -9,15 +9,6 @@
 
 #define CHOICE_SEED 0x73636f72 /* seed of the hash that chooses n examples */
 
-struct TaskEval {
-    TaskEncoder encoder;
-    AnswerBatch batch;
-    GPtrArray *examples; /* TaskExample *, g_free */
-    int64_t total;
-    uint64_t hash;
-    GPtrArray *answers; /* char *: those of the last run, in the order of the examples */
-};
-
 /* ---- which examples ---- */
 
 /* The n examples with the smallest keys are evaluated. A group (the answers to one question) shares a key. */
@@ -107,21 +98,6 @@ void task_eval_close(TaskEval *eval)
     g_ptr_array_unref(eval->examples);
     g_ptr_array_unref(eval->answers);
     g_free(eval);
-}
-
-int64_t task_eval_count(const TaskEval *eval)
-{
-    return eval->examples->len;
-}
-
-int64_t task_eval_total(const TaskEval *eval)
-{
-    return eval->total;
-}
-
-uint64_t task_eval_hash(const TaskEval *eval)
-{
-    return eval->hash;
 }
 
 void task_eval_report(const TaskEval *eval, const char *path)

@@ -155,7 +155,7 @@ static bool do_without(const Trainer *t, const char *reason, GError **error)
 
 static void report_task_scores(const ScoredTask *scored, const char *path)
 {
-    int64_t n = task_eval_count(scored->eval), all = task_eval_total(scored->eval);
+    int64_t n = scored->eval->examples->len, all = scored->eval->total;
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
     if (n < all)
         log_info("%s: evaluations answer %s of its %s examples; the held-out loss and its accuracy are of another "
@@ -254,7 +254,7 @@ uint64_t scores_hash(const Trainer *t)
     const Scores *scores = scores_of(t);
     uint64_t hash = 0;
     for (guint i = 0; i < scores->tasks->len; i++)
-        hash = hash * 31 + task_eval_hash(scored_at(scores, i)->eval);
+        hash = hash * 31 + scored_at(scores, i)->eval->hash;
     return hash;
 }
 
@@ -325,11 +325,11 @@ void scores_report(const Trainer *t)
     double seconds = 0;
     for (guint i = 0; i < scores->tasks->len; i++) {
         const ScoredTask *scored = scored_at(scores, i);
-        tell_scores(t, scored->name, scored->metrics, task_eval_count(scored->eval), scored->seconds);
+        tell_scores(t, scored->name, scored->metrics, scored->eval->examples->len, scored->seconds);
         g_autofree char *samples = task_eval_samples(scored->eval, t->config.log.samples);
         if (samples)
             services_tell(t, &(LogRecord){ METRIC_SAMPLE, t->state.steps, .samples = { scored->name, samples } });
-        n += task_eval_count(scored->eval);
+        n += scored->eval->examples->len;
         seconds += scored->seconds;
     }
     if (scores->tasks->len < 2)
