@@ -47,6 +47,7 @@ typedef struct Timing {
 
 typedef struct Bench {
     const BenchComm *options;
+    const Config *config;
     Comm *ranks;
     Device *dev;
     bool has_fp8;     /* whether the device has products of FP8 */
@@ -334,17 +335,12 @@ static bool measure_rank(Bench *b, GError **error)
            (comm_rank(b->ranks) > 0 || write_result(b, &machine, error));
 }
 
-/* What all ranks do. */
-typedef struct Job {
-    const BenchComm *options;
-    const Config *config;
-} Job;
-
+/* Runs one rank, of which `context` is a Bench, from start to end. */
 static bool run_comm_rank(Comm *ranks, const void *context, GError **error)
 {
-    const Job *job = context;
-    const Config *config = job->config;
-    Bench b = { .options = job->options, .ranks = ranks, .n = (size_t)(job->options->most * 1e6 / sizeof(float)) };
+    Bench b = *(const Bench *)context;
+    const Config *config = b.config;
+    b.ranks = ranks;
     b.dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config), ranks,
                                      error);
     if (b.dev == NULL)
@@ -374,7 +370,7 @@ static bool check(const BenchComm *options, Config *config, GError **error)
 
 bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **error)
 {
-    const Job job = { options, config };
+    const Bench all = { .options = options, .config = config, .n = (size_t)(options->most * 1e6 / sizeof(float)) };
     loaded = loaded && check(options, config, error);
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_comm_rank, &job, error);
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_comm_rank, &all, error);
 }
