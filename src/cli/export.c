@@ -20,6 +20,19 @@ static const char about[] =
     "\n"
     "  loam export runs/a --to hf --out hf-a\n";
 
+static char *to, *out, *tokenizer, *dtype, *shard_size, *base;
+static gboolean replace;
+static const GOptionEntry entries[] = {
+    CLI_VALUE("to", to, "hf|peft", "format of the folder"),
+    CLI_PATH("out", out, "FOLDER", "folder to write; must be absent or empty, or with --replace an earlier export"),
+    CLI_SWITCH("replace", replace, "hf: replace an earlier export in this folder, all at once"),
+    CLI_VALUE("base", base, "MODEL", "peft: folder or name of the model that the adapters belong to"),
+    CLI_PATH("tokenizer", tokenizer, "FILE", "tokenizer to export instead of the one beside the model"),
+    CLI_VALUE("dtype", dtype, "f32|bf16|f16", "dtype of the tensors (default f32)"),
+    CLI_VALUE("shard-size", shard_size, "SIZE", "maximum size of a file of tensors, such as 2GB (default: one file)"),
+    { 0 },
+};
+
 /* Parses --dtype: sets form->dtype to the safetensors name, "BF16" for "bf16". */
 static bool parse_dtype(const char *text, HfForm *form, GError **error)
 {
@@ -54,16 +67,8 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
     return fail_user(error, "--shard-size %s: a size with its unit is wanted, such as 2GB, 500MB or 1GiB", text);
 }
 
-/* The arguments of one export. */
-typedef struct Job {
-    const char *path, *tokenizer, *base, *out;
-    HfForm form;
-    bool adapter;        /* --to peft: write only the adapters */
-    ModelConfig options; /* model.architecture; -1 means that of the model */
-} Job;
-
-/* Reads model.architecture=NAME, the one option that an export accepts. */
-static bool read_options(Job *job, char **options, int n, GError **error)
+/* Reads model.architecture=NAME, the one option that an export accepts; -1 means that of the model. */
+static bool read_architecture(ModelConfig *config, char **options, int n, GError **error)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
     for (int i = 0; i < n; i++)
@@ -72,57 +77,45 @@ static bool read_options(Job *job, char **options, int n, GError **error)
                              options[i], usage);
         else if (!option_settings_parse(settings, options[i], error))
             return false;
-    job->options.architecture = -1;
-    return options_apply(&model_table, &job->options, settings, error);
+    config->architecture = -1;
+    return options_apply(&model_table, config, settings, error);
 }
 
-static bool export_model(const Job *job, GError **error)
+/* adapter: --to peft, which writes only the adapters. */
+static bool export_model(const char *path, bool adapter, const HfForm *form, int architecture, GError **error)
 {
     g_auto(LoadedModel) loaded = { 0 };
     const Precision exact = precision_uniform(DT_F32);
-    const LoadedModelSource source = {
-        .path = job->path, .tokenizer = job->tokenizer, .precision = &exact, .device = "cpu"
-    };
+    const LoadedModelSource source = { .path = path, .tokenizer = tokenizer, .precision = &exact, .device = "cpu" };
     if (!loaded_model_open(&loaded, &source, error))
         return false;
-    if (job->options.architecture >= 0)
-        model_set_architecture(loaded.model, (Architecture)job->options.architecture);
-    bool done = job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
-                             : hf_export(loaded.model, loaded.tok, job->form, job->out, error);
+    if (architecture >= 0)
+        model_set_architecture(loaded.model, (Architecture)architecture);
+    bool done = adapter ? hf_export_adapter(loaded.model, loaded.tok, base, out, error)
+                        : hf_export(loaded.model, loaded.tok, *form, out, error);
     if (done && loaded.tok == NULL)
-        log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", job->path);
+        log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
     if (done)
-        g_print("%s\n", job->out);
+        g_print("%s\n", out);
     return done;
 }
 
 bool verb_export(int argc, char **argv, GError **error)
 {
-    g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL, *base = NULL;
-    gboolean replace = false;
-    const GOptionEntry entries[] = {
-        CLI_VALUE("to", to, "hf|peft", "format of the folder"),
-        CLI_PATH("out", out, "FOLDER", "folder to write; must be absent or empty, or with --replace an earlier export"),
-        CLI_SWITCH("replace", replace, "hf: replace an earlier export in this folder, all at once"),
-        CLI_VALUE("base", base, "MODEL", "peft: folder or name of the model that the adapters belong to"),
-        CLI_PATH("tokenizer", tokenizer, "FILE", "tokenizer to export instead of the one beside the model"),
-        CLI_VALUE("dtype", dtype, "f32|bf16|f16", "dtype of the tensors (default f32)"),
-        CLI_VALUE("shard-size", shard_size, "SIZE",
-                  "maximum size of a file of tensors, such as 2GB (default: one file)"),
-        { 0 },
-    };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
     if (argc < 2 || to == NULL || out == NULL)
         return fail_user(error, "want one MODEL, --to and --out; usage: %s", usage);
-    Job job = { .path = argv[1], .tokenizer = tokenizer, .base = base, .out = out, .adapter = strcmp(to, "peft") == 0 };
-    if (!job.adapter && strcmp(to, "hf") != 0)
+    HfForm form = { .replace = replace };
+    ModelConfig options = { 0 };
+    const bool adapter = strcmp(to, "peft") == 0;
+    if (!adapter && strcmp(to, "hf") != 0)
         return fail_user(error, "--to %s is unknown, want hf or peft", to);
-    if (job.adapter ? dtype || shard_size : base != NULL)
-        return fail_user(error, job.adapter ? "--dtype and --shard-size are for --to hf" : "--base is for --to peft");
-    job.form.replace = replace;
-    if (job.adapter && replace)
+    if (adapter ? dtype || shard_size : base != NULL)
+        return fail_user(error, adapter ? "--dtype and --shard-size are for --to hf" : "--base is for --to peft");
+    if (adapter && replace)
         return fail_user(error, "--replace is for --to hf");
-    return read_options(&job, argv + 2, argc - 2, error) && parse_dtype(dtype, &job.form, error) &&
-           parse_shard_size(shard_size, &job.form, error) && export_model(&job, error);
+    return read_architecture(&options, argv + 2, argc - 2, error) && parse_dtype(dtype, &form, error) &&
+           parse_shard_size(shard_size, &form, error) &&
+           export_model(argv[1], adapter, &form, options.architecture, error);
 }

@@ -234,13 +234,6 @@ static bool print_answer_json(const char *prompt, const char *text, const Genera
                            error);
 }
 
-static void print_ids(const GArray *ids)
-{
-    for (guint i = 0; i < ids->len; i++)
-        printf("%s%d", i > 0 ? " " : "", ids_of(ids)[i]);
-    puts("");
-}
-
 static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt *prompt, const Generation *generation,
                          GError **error)
 {
@@ -248,7 +241,9 @@ static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt 
     if (!isfinite(generation->logprob))
         return fail_not_finite(model, "its answer a log-probability", generation->logprob, error);
     if (tok == NULL && !as_json) {
-        print_ids(ids);
+        for (guint i = 0; i < ids->len; i++)
+            printf("%s%d", i > 0 ? " " : "", ids_of(ids)[i]);
+        puts("");
         return true;
     }
     g_autofree char *text = tok == NULL ? NULL

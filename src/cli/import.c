@@ -21,13 +21,6 @@ static const char about[] =
     "\n"
     "  loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-/* Opens the tokenizer that will be saved with the weights; *tok becomes NULL if there is none. */
-static bool open_tokenizer(const char *from, Tokenizer **tok, GError **error)
-{
-    g_autofree char *path = tokenizer_find(from, NULL);
-    return path == NULL || (*tok = tokenizer_open(path, error)) != NULL;
-}
-
 /* Saves weights and tokenizer in a temporary folder, which is renamed to `out` once both are complete. The tokenizer is
  * where model_open_path looks for it. */
 static bool save(const char *out, Model *model, const Tokenizer *tok, GError **error)
@@ -92,8 +85,9 @@ bool verb_import(int argc, char **argv, GError **error)
         return false;
     Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
     Model *model = form->import(dev, argv[1], error);
-    g_autoptr(Tokenizer) tok = NULL;
-    bool done = model && (!form->has_tokenizer || open_tokenizer(argv[1], &tok, error)) && save(out, model, tok, error);
+    g_autofree char *beside = model && form->has_tokenizer ? tokenizer_find(argv[1], NULL) : NULL;
+    g_autoptr(Tokenizer) tok = beside ? tokenizer_open(beside, error) : NULL;
+    bool done = model && (tok || !beside) && save(out, model, tok, error);
     if (model)
         model_close(model);
     device_close(dev);

@@ -126,12 +126,6 @@ static bool predict_line(Predictor *p, const char *line, GPtrArray *examples, GE
            answer_batch_add(&p->batch, &p->encoder, &record, example, error);
 }
 
-/* Whether a field is the number of a column, as in a table without header, whose first line may hold that number. */
-static bool is_number(const char *field)
-{
-    return field[strspn(field, "0123456789")] == '\0';
-}
-
 /* Whether a line names the columns of a table, and the fields of the task are among them. */
 static bool is_header(const Predictor *p, const char *line)
 {
@@ -148,9 +142,11 @@ static bool is_header(const Predictor *p, const char *line)
                 memmove(*cell, *cell + 1, n - 1);
             }
         }
-        for (guint field = 0; field < p->fields->len; field++)
-            found &= !is_number(p->fields->pdata[field]) &&
-                     g_strv_contains((const char *const *)cells, p->fields->pdata[field]);
+        for (guint f = 0; f < p->fields->len; f++) {
+            const char *field =
+                p->fields->pdata[f]; /* a number is that of a column, which a first line may hold, too */
+            found &= field[strspn(field, "0123456789")] && g_strv_contains((const char *const *)cells, field);
+        }
     }
     return found;
 }

@@ -32,18 +32,18 @@ static const char train_about[] =
     "\n"
     "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/\n"
     "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
-static TokenizerTraining training;
-static char *kind, *train_out, *field, *specials, *on_error, *input_format, *delimiter;
+static TokenizerTraining training = { .type = "sentencepiece-unigram", .vocab_size = 32000 };
+static char *field, *specials, *on_error, *input_format, *delimiter;
 static gboolean byte_fallback, sentinels, lowercase, train_replace;
 static gint sentinel_count;
 static const GOptionEntry train_entries[] = {
-    CLI_VALUE("kind", kind, "KIND",
+    CLI_VALUE("kind", training.type, "KIND",
               "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)"),
-    CLI_VALUE("type", kind, "KIND", "same as --kind; unigram and bpe mean those of SentencePiece"),
+    CLI_VALUE("type", training.type, "KIND", "same as --kind; unigram and bpe mean those of SentencePiece"),
     CLI_VALUE("for", training.family, "bert|roberta|t5|gpt",
               "add the special tokens of a family; those of t5 include sentinels"),
     CLI_VALUE("vocab-size", training.vocab_size, "N", "number of pieces, without sentinels (default 32000)"),
-    CLI_PATH("out", train_out, "OUT", "model file or folder to write"),
+    CLI_PATH("out", training.out, "OUT", "model file or folder to write"),
     CLI_REPLACE(train_replace),
     CLI_VALUE("field", field, "NAME", "JSON field, or column of a table, with the text (default: text)"),
     CLI_INPUT_FORMAT(input_format),
@@ -126,37 +126,39 @@ static bool learn_from_files(char *const *paths, int n_paths, GError **error)
 /* Adds the files that Hugging Face expects, and removes a special_tokens_map.json that an earlier tokenizer left. */
 static bool finish_tokenizer(const char *file, GError **error)
 {
-    g_autofree char *path = file ? g_build_filename(train_out, file, NULL) : g_strdup(train_out);
-    g_autofree char *map = g_build_filename(train_out, "special_tokens_map.json", NULL);
+    g_autofree char *path = file ? g_build_filename(training.out, file, NULL) : g_strdup(training.out);
+    g_autofree char *map = g_build_filename(training.out, "special_tokens_map.json", NULL);
     if (file)
         g_unlink(map);
     g_autoptr(Tokenizer) tok = tokenizer_open(path, error);
-    if (tok == NULL || (file && !hf_write_tokenizer(train_out, tok, NULL, error)))
+    if (tok == NULL || (file && !hf_write_tokenizer(training.out, tok, NULL, error)))
         return false;
     int n_sentinels = tokenizer_sentinels(tok);
     g_autofree char *on_top = n_sentinels ? g_strdup_printf(", and %d sentinels on top", n_sentinels) : g_strdup("");
-    log_info("%s: %d pieces%s", train_out, tokenizer_size(tok) - n_sentinels, on_top);
+    log_info("%s: %d pieces%s", training.out, tokenizer_size(tok) - n_sentinels, on_top);
     return true;
 }
 
 /* Checks before training starts that --out can be written. */
 static bool check_out(const char *file, const char *folder, char *const *paths, int n_paths, GError **error)
 {
-    g_autofree char *example = g_build_filename(train_out, "tok.model", NULL), *word = text_shell_word(example);
-    if (!file && g_file_test(train_out, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s", train_out, word);
-    g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(train_out);
-    return io_check_apart(path, paths, n_paths, error) && cli_check_replaced(train_out, path, train_replace, error) &&
-           (io_check_writable(path, error) || fail_context(error, "--out %s", train_out));
+    g_autofree char *example = g_build_filename(training.out, "tok.model", NULL), *word = text_shell_word(example);
+    if (!file && g_file_test(training.out, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s", training.out,
+                         word);
+    g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(training.out);
+    return io_check_apart(path, paths, n_paths, error) &&
+           cli_check_replaced(training.out, path, train_replace, error) &&
+           (io_check_writable(path, error) || fail_context(error, "--out %s", training.out));
 }
 
 /* After an error, removes the folders that were created for --out. */
 static bool train_on_files(char *const *paths, int n_paths, GError **error)
 {
-    const char *file = tokenizer_trained_file(kind);
-    g_autofree char *folder = file ? g_strdup(train_out) : g_path_get_dirname(train_out);
+    const char *file = tokenizer_trained_file(training.type);
+    g_autofree char *folder = file ? g_strdup(training.out) : g_path_get_dirname(training.out);
     g_autoptr(GPtrArray) made = io_missing_folders(folder);
-    if (file && !check_folder(folder, kind, error))
+    if (file && !check_folder(folder, training.type, error))
         return false;
     bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
                 learn_from_files(paths, n_paths, error) && finish_tokenizer(file, error);
@@ -167,22 +169,16 @@ static bool train_on_files(char *const *paths, int n_paths, GError **error)
 
 static bool train_command(int argc, char **argv, GError **error)
 {
-    training = (TokenizerTraining){ .vocab_size = 32000 };
     if (!cli_parse(&argc, &argv, train_entries, train_usage, train_about, error))
         return false;
-    if (train_out == NULL)
+    if (training.out == NULL)
         return fail_user(error, "--out is missing; usage: %s", train_usage);
     if (argc < 2)
         return fail_user(error, "there is nothing to train on; usage: %s", train_usage);
-    kind = kind ? kind : "sentencepiece-unigram";
     g_auto(GStrv) special_tokens = specials ? text_list(specials) : NULL;
-    training.type = kind;
-    training.out = train_out;
     training.byte_fallback = byte_fallback;
     training.special_tokens = (const char *const *)special_tokens;
-    training.sentinels = sentinels ? TOKENIZER_SENTINELS : 0;
-    if (sentinel_count != 0)
-        training.sentinels = sentinel_count;
+    training.sentinels = sentinel_count != 0 ? sentinel_count : sentinels ? TOKENIZER_SENTINELS : 0;
     training.lowercase = lowercase;
     return train_on_files(argv + 1, argc - 1, error);
 }

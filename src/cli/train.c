@@ -136,13 +136,11 @@ static void note_other_folder(const Config *config, const char *path, char **giv
 
 /* ---- several runs of one configuration, one after another ---- */
 
+/* The configuration that --sweep and --seeds vary. */
 typedef struct ManyRuns {
     const char *path; /* CONFIG.yaml */
     char **overrides; /* (n_overrides) group.key=value */
     int n_overrides;
-    const char *seeds; /* the number of seeds, which are then 1, 2, …, or a list of seeds: "7,8,9"; NULL means the
-                          configured seed */
-    char **sweeps;     /* OPTION=VALUE,VALUE…, ends with NULL; NULL means none */
 } ManyRuns;
 
 #define MOST_RUNS 10000
@@ -257,14 +255,14 @@ static bool seed_all(GPtrArray **runs, const char *text, GError **error)
     return true;
 }
 
-static GPtrArray *plan_runs(const ManyRuns *many, GError **error)
+static GPtrArray *plan_runs(GError **error)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(run_free);
     g_ptr_array_add(runs, run_new(NULL));
     bool good = true;
-    for (char **sweep = many->sweeps; good && sweep && *sweep; sweep++)
+    for (char **sweep = sweeps; good && sweep && *sweep; sweep++)
         good = sweep_over(&runs, *sweep, error);
-    good = good && (many->seeds == NULL || seed_all(&runs, many->seeds, error));
+    good = good && (seeds == NULL || seed_all(&runs, seeds, error));
     if (!good)
         g_clear_pointer(&runs, g_ptr_array_unref);
     return runs;
@@ -453,7 +451,7 @@ static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **er
 static bool train_many(const ManyRuns *many, GError **error)
 {
     g_autofree char *dir = find_dir(many, error);
-    g_autoptr(GPtrArray) runs = dir ? plan_runs(many, error) : NULL;
+    g_autoptr(GPtrArray) runs = dir ? plan_runs(error) : NULL;
     GError *failed = NULL;
     if (runs == NULL || !check_runs(many, dir, runs, error) || !train_all(many, dir, runs, &failed, error)) {
         g_clear_error(&failed);
@@ -477,9 +475,7 @@ bool verb_train(int argc, char **argv, GError **error)
     if (!cli_check_suffix("trace", trace, ".json", error))
         return false;
     if (seeds || sweeps) {
-        const ManyRuns many = {
-            .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
-        };
+        const ManyRuns many = { .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2 };
         if (trace || rehearse)
             return fail_user(error, "--%s is for one run; leave out --seeds and --sweep", trace ? "trace" : "rehearse");
         return train_many(&many, error);
