@@ -27,6 +27,10 @@ typedef struct ProgramItem {
 typedef struct Run {
     Task task;
     const EvalOptions *options;
+    int64_t ks[MOST_K], least_k; /* (n_ks) the k of pass@k, and the smallest of them */
+    int n_ks;
+    const LoadedModel *loaded; /* NULL with --predictions */
+    TaskEncoder encoder;       /* of the model */
     TaskFile file;
     GPtrArray *items; /* ProgramItem * */
     bool partly;      /* the file has problems that are not tested */
@@ -36,26 +40,19 @@ typedef struct Run {
 
 /* ---- the k of pass@k ---- */
 
-/* Reads a list "1,10,100" and returns its length; 0 means that the text is not a valid list. */
-static int read_ks(const char *text, int64_t ks[MOST_K])
+/* Reads a list "1,10,100"; false if the text is not one. */
+static bool read_ks(Run *run)
 {
-    g_auto(GStrv) parts = text_list(text);
-    int n = 0;
+    g_auto(GStrv) parts = text_list(run->options->k);
+    run->least_k = INT64_MAX;
     for (char **part = parts; *part; part++) {
         gint64 k = 0;
-        if (n == MOST_K || !g_ascii_string_to_signed(*part, 10, 1, 1000000, &k, NULL))
-            return 0;
-        ks[n++] = k;
+        if (run->n_ks == MOST_K || !g_ascii_string_to_signed(*part, 10, 1, 1000000, &k, NULL))
+            return false;
+        run->ks[run->n_ks++] = k;
+        run->least_k = MIN(run->least_k, k);
     }
-    return n;
-}
-
-static int64_t least_k(const EvalOptions *options)
-{
-    int64_t ks[MOST_K], least = INT64_MAX;
-    for (int i = read_ks(options->k, ks) - 1; i >= 0; i--)
-        least = MIN(least, ks[i]);
-    return least;
+    return run->n_ks > 0;
 }
 
 /* ---- problems ---- */
@@ -213,7 +210,7 @@ static bool check_complete(const Run *run, const GArray *trials, GError **error)
         if (n == 0)
             return fail_user(error, "%s: no completion of %s; pass@k is the mean over all problems",
                              run->options->predictions, item->problem.name);
-        if (n < least_k(run->options))
+        if (n < run->least_k)
             return fail_user(error, "--k %s: %s has %" PRId64 " completions of %s", run->options->k,
                              run->options->predictions, n, item->problem.name);
     }
@@ -289,18 +286,12 @@ static void cut_completion(char *text, const char *const *stop)
     }
 }
 
-typedef struct Writing {
-    const LoadedModel *loaded;
-    const AnswerBatch *batch;
-    const char *const *stop;
-    bool alone; /* the model is decoder-only */
-} Writing;
-
 /* Adds a completion. If beam search found fewer sequences than requested, the missing completions are empty. */
-static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, Generation *generation, GArray *trials,
-                      GError **error)
+static bool add_trial(const Run *run, const AnswerBatch *batch, int32_t prompt, const Problem *problem,
+                      Generation *generation, GArray *trials, GError **error)
 {
-    const Tokenizer *tok = w->loaded->tok;
+    const Tokenizer *tok = run->loaded->tok;
+    const bool alone = model_config(run->loaded->model)->n_enc == 0;
     bool replaced = false;
     if (!generation->ids) {
         const Trial none = { .problem = problem, .text = g_strdup("") };
@@ -308,32 +299,32 @@ static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, 
         return true;
     }
     if (!isfinite(generation->logprob))
-        return fail_not_finite(w->loaded->model, "its answer a log-probability", generation->logprob, error);
-    const int32_t *cu = (const int32_t *)(const void *)w->batch->cu->data,
-                  *ids = (const int32_t *)(const void *)w->batch->ids->data;
-    if (!w->alone)
+        return fail_not_finite(run->loaded->model, "its answer a log-probability", generation->logprob, error);
+    const int32_t *cu = (const int32_t *)(const void *)batch->cu->data,
+                  *ids = (const int32_t *)(const void *)batch->ids->data;
+    if (!alone)
         keep_span(tok, generation->ids);
     g_autofree char *text =
-        w->alone ? decode_after(tok, ids + cu[prompt], cu[prompt + 1] - cu[prompt], generation->ids, error)
-                 : tokenizer_decode_answer(tok, generation->ids, error);
+        alone ? decode_after(tok, ids + cu[prompt], cu[prompt + 1] - cu[prompt], generation->ids, error)
+              : tokenizer_decode_answer(tok, generation->ids, error);
     if (text == NULL)
         return false;
-    cut_completion(text, w->stop);
+    cut_completion(text, run->options->stop ? (const char *const *)run->options->stop : run->task.stop);
     const Trial trial = { .problem = problem, .text = valid_text(text, &replaced) };
     g_array_append_val(trials, trial);
     return true;
 }
 
-static GenerateOptions generate_options(const LoadedModel *loaded, const TaskEncoder *encoder,
-                                        const EvalOptions *options)
+static GenerateOptions generate_options(const Run *run)
 {
-    const TokenRoles *roles = model_roles(loaded->model);
+    const EvalOptions *options = run->options;
+    const TokenRoles *roles = model_roles(run->loaded->model);
     return (GenerateOptions){
         .sampling = { .temperature = options->temperature, .top_p = options->top_p, .repetition_penalty = 1 },
         .beams = (int32_t)options->beams,
         .length_penalty = options->length_penalty,
         .n = (int32_t)options->n,
-        .max_tokens = encoder->target_length,
+        .max_tokens = run->encoder.target_length,
         .seed = (uint64_t)options->seed,
         .eos = roles->eos,
         .decoder_start = roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start,
@@ -341,28 +332,23 @@ static GenerateOptions generate_options(const LoadedModel *loaded, const TaskEnc
 }
 
 /* Appends options->n completions (Trial) for each of the problems first … first + n - 1 to `trials`. */
-static bool completions_generate(const Run *run, const LoadedModel *loaded, TaskEncoder *encoder, int64_t first,
-                                 int64_t n, GArray *trials, GError **error)
+static bool completions_generate(Run *run, int64_t first, int64_t n, GArray *trials, GError **error)
 {
     const EvalOptions *options = run->options;
     ProgramItem *const *items = (ProgramItem *const *)run->items->pdata;
-    const GenerateOptions how = generate_options(loaded, encoder, options);
+    const GenerateOptions how = generate_options(run);
     AnswerBatch batch = answer_batch_new();
-    const Writing writing = { .loaded = loaded,
-                              .batch = &batch,
-                              .stop = options->stop ? (const char *const *)options->stop : run->task.stop,
-                              .alone = model_config(loaded->model)->n_enc == 0 };
     g_autofree Generation *found = g_new0(Generation, (gsize)(n * options->n));
     bool good = true;
     for (int64_t i = 0; good && i < n; i++)
-        good = answer_batch_add(&batch, encoder, NULL, &items[first + i]->example, error);
+        good = answer_batch_add(&batch, &run->encoder, NULL, &items[first + i]->example, error);
     const Prompts prompts = { .ids = (const int32_t *)(const void *)batch.ids->data,
                               .cu = (const int32_t *)(const void *)batch.cu->data,
                               .n = answer_batch_count(&batch) };
-    good = good && generate(loaded->model, &prompts, first, &how, found, error);
+    good = good && generate(run->loaded->model, &prompts, first, &how, found, error);
     for (int64_t i = 0; i < n * options->n; i++) {
         if (good)
-            good = add_trial(&writing, (int32_t)(i / options->n), &items[first + i / options->n]->problem, &found[i],
+            good = add_trial(run, &batch, (int32_t)(i / options->n), &items[first + i / options->n]->problem, &found[i],
                              trials, error);
         generation_clear(&found[i]);
     }
@@ -386,7 +372,7 @@ static bool take_all_stored(Run *run, int64_t *stored, GError **error)
 
 /* Tests completions that the model generates. If an interrupted command stored some results of a problem, all its
  * completions are generated again, which gives the same ones, and the missing ones are tested. */
-static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
+static bool test_model(Run *run, GError **error)
 {
     const EvalOptions *options = run->options;
     const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options->n, options->beams));
@@ -395,7 +381,7 @@ static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder
     bool good = take_all_stored(run, &stored, error);
     progress_open("answering", "problems", (uint64_t)n);
     for (int64_t first = good ? stored / options->n : n, i = first; good && i < n; i += step) {
-        good = completions_generate(run, loaded, encoder, i, MIN(step, n - i), trials, error);
+        good = completions_generate(run, i, MIN(step, n - i), trials, error);
         if (i == first)
             remove_trials(trials, MIN((guint)(stored % options->n), trials->len));
         good = good && test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
@@ -430,21 +416,20 @@ static double mean_pass(const Run *run, bool base, int64_t k)
 
 static bool print_pass(const Run *run, GError **error)
 {
-    int64_t ks[MOST_K], least = INT64_MAX;
-    const int n_ks = read_ks(run->options->k, ks);
+    int64_t least = INT64_MAX;
     json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "name", run->task.name, "problems", (json_int_t)run->items->len,
                                "programs", (json_int_t)run->n, "passed", (json_int_t)run->passed);
     const char *name = run->task.name;
     for (guint i = 0; i < run->items->len; i++)
         least = MIN(least, ((const ProgramItem *)run->items->pdata[i])->n);
     for (int base = has_base(run); base >= 0; base--)
-        for (int i = 0; i < n_ks; i++) {
-            if (ks[i] > least)
+        for (int i = 0; i < run->n_ks; i++) {
+            if (run->ks[i] > least)
                 continue;
-            g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", ks[i]);
-            json_object_set_new(object, value, json_finite(mean_pass(run, base, ks[i])));
+            g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", run->ks[i]);
+            json_object_set_new(object, value, json_finite(mean_pass(run, base, run->ks[i])));
             if (!run->options->as_json)
-                printf("%-14s %-22s %10.4f\n", name, value, mean_pass(run, base, ks[i]));
+                printf("%-14s %-22s %10.4f\n", name, value, mean_pass(run, base, run->ks[i]));
             name = "";
         }
     if (run->options->as_json)
@@ -456,16 +441,15 @@ static bool print_pass(const Run *run, GError **error)
 /* ---- the whole ---- */
 
 /* A hash of everything that determines the results besides the problems: model, settings, options. */
-static uint64_t hash_settings(const Run *run, const LoadedModel *loaded, const Config *config,
-                              const TaskEncoder *encoder)
+static uint64_t hash_settings(const Run *run, const Config *config)
 {
     const EvalOptions *o = run->options;
-    g_autofree char *task = loaded ? task_settings(config, encoder, o->beams) : g_strdup(run->task.name),
+    g_autofree char *task = run->loaded ? task_settings(config, &run->encoder, o->beams) : g_strdup(run->task.name),
                     *stop = o->stop ? g_strjoinv("\x1f", o->stop) : NULL,
                     *all = g_strdup_printf("%s %g %g %g %" PRId64 " %g %" PRId64 " %d %s", task, o->length_penalty,
                                            o->temperature, o->top_p, o->seed, o->run.timeout_s, o->run.memory_bytes,
                                            o->run.unsafe, stop ? stop : "");
-    return loaded ? model_hash(loaded, all) : XXH3_64bits(all, strlen(all));
+    return run->loaded ? model_hash(run->loaded, all) : XXH3_64bits(all, strlen(all));
 }
 
 static bool open_out(Run *run, uint64_t hash, GError **error)
@@ -477,36 +461,34 @@ static bool open_out(Run *run, uint64_t hash, GError **error)
                NULL;
 }
 
-static bool check_sandbox_options(const Run *run, GError **error)
+static bool check_sandbox_options(Run *run, GError **error)
 {
     const EvalOptions *o = run->options;
-    int64_t ks[MOST_K];
     if (!run->task.tests)
         return fail_user(error,
                          "task %s has no programs to test; --predictions, --n, --temperature, --top-p, --k and "
                          "--timeout are for humaneval, mbpp and their like (loam task list)",
                          run->task.name);
-    if (read_ks(o->k, ks) == 0)
+    if (!read_ks(run))
         return fail_user(error, "--k %s is not a list of up to %d numbers such as 1,10,100", o->k, MOST_K);
-    return o->predictions || least_k(o) <= o->n ||
+    return o->predictions || run->least_k <= o->n ||
            fail_user(error, "--k %s: there are only %" PRId64 " completions of a problem, as --n says", o->k, o->n);
 }
 
-static bool evaluate_run(Run *run, const LoadedModel *loaded, const Config *config, GError **error)
+static bool evaluate_run(Run *run, const Config *config, GError **error)
 {
-    TaskEncoder encoder = { 0 };
-    if (loaded)
-        encoder = task_encoder(&run->task, config, loaded);
+    if (run->loaded)
+        run->encoder = task_encoder(&run->task, config, run->loaded);
     bool good = find_problems(run, &config->task, error) && read_problems(run, &config->task, error) &&
                 programs_check(&run->options->run, error) &&
-                (!run->options->out || open_out(run, hash_settings(run, loaded, config, &encoder), error));
-    good = good && (loaded ? test_model(run, loaded, &encoder, error) : test_predictions(run, error));
+                (!run->options->out || open_out(run, hash_settings(run, config), error));
+    good = good && (run->loaded ? test_model(run, error) : test_predictions(run, error));
     if (run->out)
         good = answers_file_close(run->out, good, error);
     if (!good)
         return false;
-    if (loaded)
-        task_encoder_report(&encoder, run->file.path);
+    if (run->loaded)
+        task_encoder_report(&run->encoder, run->file.path);
     log_info("%s: %u problems, %" PRId64 " programs: %" PRId64 " passed, %" PRId64 " failed, %" PRId64 " timed out",
              run->file.path, run->items->len, run->n, run->passed, run->n - run->passed - run->late, run->late);
     return print_pass(run, error);
@@ -516,7 +498,7 @@ bool eval_programs(const LoadedModel *loaded, const Config *config, const char *
                    GError **error)
 {
     EvalOptions own = *options;
-    Run run = { .options = &own };
+    Run run = { .options = &own, .loaded = loaded };
     if (!task_is_set(&config->task))
         return fail_user(error, "no task is named; write --task NAME (loam task list)");
     if (loaded ? !task_of_model(&run.task, config, loaded, model_path, error)
@@ -526,7 +508,7 @@ bool eval_programs(const LoadedModel *loaded, const Config *config, const char *
         return false;
     own.run.timeout_s = options->timeout_s > 0 ? options->timeout_s : programs_timeout(run.task.tests);
     run.items = g_ptr_array_new_with_free_func(free_item);
-    const bool good = evaluate_run(&run, loaded, config, error);
+    const bool good = evaluate_run(&run, config, error);
     g_ptr_array_unref(run.items);
     g_free(run.file.path);
     return good;
