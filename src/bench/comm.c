@@ -222,13 +222,6 @@ static void time_collectives(Bench *b)
     b->flops = least_of(b->ranks, device_gemm_peak(b->dev, PEAK_S));
 }
 
-/* The GPU's memory that was free at the start, or an equal part of the host's. */
-static double memory_of(const Bench *b, int per_node)
-{
-    return *b->dev->gpu.name ? (double)b->available
-                             : (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / per_node;
-}
-
 /* Sets bytes/s of an all-reduce among the ranks of a node. */
 static bool measure_node(const Bench *b, int per_node, Machine *machine, GError **error)
 {
@@ -250,8 +243,9 @@ static bool measure_machine(const Bench *b, Machine *machine, GError **error)
     const int size = comm_size(b->ranks), local = comm_of_threads(b->ranks) ? 0 : comm_launch().local_size;
     const int per_node = local > 0 ? local : size;
     const Timing all = time_call(b, b->ranks, CALL_ALL_REDUCE, (int64_t)(b->n * sizeof(float)));
+    const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     *machine = (Machine){ .per_node = per_node,
-                          .memory_bytes = memory_of(b, per_node),
+                          .memory_bytes = *b->dev->gpu.name ? (double)b->available : host / per_node,
                           .flops = USUAL_SHARE * b->flops,
                           .copy_bytes = b->copy,
                           .within = rate_of(&all),

@@ -79,28 +79,14 @@ static void make_header(char header[HEADER_BYTES + 1], int64_t rows, int64_t col
     header[HEADER_BYTES - 1] = '\n';
 }
 
-/* Removes the temporary file and frees the writer; NULL is ignored. */
-static void npy_abort(NpyWriter *writer)
+/* Writes to a temporary file, which npy_close renames to `path`. Free with npy_clear, also after an error. */
+static bool npy_create(NpyWriter *writer, const char *path, int64_t cols, GError **error)
 {
-    if (writer == NULL)
-        return;
-    io_discard(writer->file);
-    g_free(writer->path);
-    g_free(writer);
-}
-
-/* Writes to a temporary file, which npy_close renames to `path`. */
-static NpyWriter *npy_create(const char *path, int64_t cols, GError **error)
-{
-    NpyWriter *writer = g_new0(NpyWriter, 1);
     char header[HEADER_BYTES + 1];
     make_header(header, 0, cols);
     *writer = (NpyWriter){ .path = io_follow_links(path), .cols = cols };
-    writer->file = io_create_beside(writer->path, error);
-    if (writer->file && io_write(writer->file, header, HEADER_BYTES, error))
-        return writer;
-    npy_abort(writer);
-    return NULL;
+    return (writer->file = io_create_beside(writer->path, error)) &&
+           io_write(writer->file, header, HEADER_BYTES, error);
 }
 
 static bool npy_write_row(NpyWriter *writer, const float *row, GError **error)
@@ -109,15 +95,20 @@ static bool npy_write_row(NpyWriter *writer, const float *row, GError **error)
     return io_write(writer->file, row, sizeof *row * (size_t)writer->cols, error);
 }
 
-/* Writes the number of rows into the header, syncs and renames the file. Frees the writer, also on error. */
+/* Writes the number of rows into the header, syncs and renames the file. */
 static bool npy_close(NpyWriter *writer, GError **error)
 {
     char header[HEADER_BYTES + 1];
     make_header(header, writer->rows, writer->cols);
-    bool done = io_patch(writer->file, 0, header, HEADER_BYTES, error) &&
-                io_publish(g_steal_pointer(&writer->file), writer->path, error);
-    npy_abort(writer);
-    return done;
+    return io_patch(writer->file, 0, header, HEADER_BYTES, error) &&
+           io_publish(g_steal_pointer(&writer->file), writer->path, error);
+}
+
+/* Removes the temporary file, if npy_close has not renamed it. */
+static void npy_clear(NpyWriter *writer)
+{
+    io_discard(writer->file);
+    g_free(writer->path);
 }
 
 /* ---- vectors ---- */
@@ -129,7 +120,7 @@ typedef struct Embedding {
     Pooling pooling;
     PromptFormat format;
     GPtrArray *pending; /* Prompt *, borrowed: the texts of the next batch */
-    NpyWriter *npy;     /* NULL means that JSON lines are printed */
+    NpyWriter npy;      /* of --npy; without it JSON lines are printed */
     int64_t width, longest, n_done, n_cut;
 } Embedding;
 
@@ -186,8 +177,8 @@ static bool run_batch(Embedding *e, GError **error)
         for (int64_t row = 0; row < rows; row++)
             scale_to_one(out + row * e->width, vectors + row * e->width, e->width);
         vectors += rows * e->width;
-        if (e->npy)
-            good = npy_write_row(e->npy, out, error);
+        if (npy_path)
+            good = npy_write_row(&e->npy, out, error);
         else
             print_vectors(e, prompt, out);
     }
@@ -251,9 +242,9 @@ static bool embed_file(Embedding *e, const char *path, GError **error)
 static bool embed_files(Embedding *e, char **paths, int n, GError **error)
 {
     static char *standard_input[] = { (char *)"-" };
-    bool done = true, bar = e->npy || !isatty(STDOUT_FILENO);
+    bool done = true, bar = !isatty(STDOUT_FILENO);
     if (npy_path && (!cli_check_suffix("npy", npy_path, ".npy", error) || !io_check_apart(npy_path, paths, n, error) ||
-                     (e->npy = npy_create(npy_path, e->width, error)) == NULL))
+                     !npy_create(&e->npy, npy_path, e->width, error)))
         return false;
     if (n == 0)
         paths = standard_input;
@@ -265,10 +256,7 @@ static bool embed_files(Embedding *e, char **paths, int n, GError **error)
         progress_close();
     if (e->n_cut > 1)
         log_warning("%" PRId64 " of %" PRId64 " texts were cut to %" PRId64 " tokens", e->n_cut, e->n_done, e->longest);
-    if (e->npy && done)
-        return npy_close(e->npy, error);
-    npy_abort(e->npy);
-    return done;
+    return done && (npy_path == NULL || npy_close(&e->npy, error));
 }
 
 static bool embed_with(const LoadedModel *loaded, Pooling pooling, char **paths, int n, GError **error)
@@ -288,6 +276,7 @@ static bool embed_with(const LoadedModel *loaded, Pooling pooling, char **paths,
         e.format.most_tokens = 0;
         done = embed_files(&e, paths, n, error);
     }
+    npy_clear(&e.npy);
     embedder_close(e.embedder);
     g_ptr_array_unref(e.pending);
     return done;

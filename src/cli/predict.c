@@ -143,8 +143,8 @@ static bool is_header(const Predictor *p, const char *line)
             }
         }
         for (guint f = 0; f < p->fields->len; f++) {
-            const char *field =
-                p->fields->pdata[f]; /* a number is that of a column, which a first line may hold, too */
+            const char *field = p->fields->pdata[f];
+            /* a number is that of a column, as in a table without header, whose first line may hold it */
             found &= field[strspn(field, "0123456789")] && g_strv_contains((const char *const *)cells, field);
         }
     }

@@ -35,12 +35,6 @@ static uint64_t hash_model(const LoadedModel *loaded, const PromptFormat format[
     return model_hash(loaded, around);
 }
 
-/* Length of the line without its newline. */
-static size_t line_bytes(const char *line, size_t n)
-{
-    return n > 0 && line[n - 1] == '\n' ? n - 1 : n;
-}
-
 /* ---- scores ---- */
 
 /* Sets the ids of a line. */
@@ -70,7 +64,7 @@ static json_t *score_line(const Scoring *s, Scorer *scorer, int64_t number, GErr
 /* Scores a line, unless the output file already has its score. */
 static bool take_scored_line(Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
 {
-    const size_t bytes = line_bytes(line, n);
+    const size_t bytes = n - (n > 0 && line[n - 1] == '\n'); /* without its newline */
     json_t *answer = NULL;
     GError *problem = NULL;
     if (!read_scored_line(s, line, n, &problem)) {

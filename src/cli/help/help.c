@@ -93,14 +93,6 @@ static bool print_page(char *text)
     return true;
 }
 
-static bool print_completion(GError **error)
-{
-    char *script = help_completion(shell, config_options());
-    if (!script)
-        return fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
-    return print_page(script);
-}
-
 /* Width of the text of options, in columns. */
 static int page_width(void)
 {
@@ -176,8 +168,11 @@ bool verb_help(int argc, char **argv, GError **error)
         return print_presets(error);
     if (man_dir)
         return help_write_man(man_dir, config_options(), error);
-    if (shell)
-        return print_completion(error);
+    char *script = shell ? help_completion(shell, config_options()) : NULL;
+    if (shell && !script)
+        return fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
+    if (script)
+        return print_page(script);
     if (argc > 1)
         return help_of(argc - 1, argv + 1, error);
     cli_print_verbs(stdout);

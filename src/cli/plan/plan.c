@@ -58,13 +58,6 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static void describe_data(const Loader *loader, int64_t samples, GString *lines)
-{
-    g_autoptr(GPtrArray) datasets = mixture_report(loader, samples);
-    for (guint i = 0; i < datasets->len; i++)
-        plan_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
-}
-
 static void describe_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
 {
     if (objective->accepts) /* with encoded labels (data.objective=labels) a sample is all text */
@@ -381,15 +374,6 @@ static void add_export(GString *lines, const ModelConfig *config)
         plan_line(lines, "no export", "`loam export --to hf` cannot write this model: %s", problem->message);
 }
 
-static void add_step_lines(GString *lines, const Outline *o, const Config *config, const char *flops)
-{
-    plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
-    if (o->micro_chosen)
-        plan_line(lines, "", "%s",
-                  config_micro_is_auto(config) ? "train.micro_batch=auto: chosen when the run has its GPU"
-                                               : "the microbatch is chosen by memory (train.micro_batch=auto)");
-}
-
 static bool describe_plan(Outline *o, Config *config, const Loader *loader, const PlanCluster *cluster, GString *lines,
                           GError **error)
 {
@@ -417,9 +401,14 @@ static bool describe_plan(Outline *o, Config *config, const Loader *loader, cons
     plan_line(lines, "parameters", "%s%s", params, trained);
     add_export(lines, &config->model);
     describe_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
-    add_step_lines(lines, o, config, flops);
-    if (loader)
-        describe_data(loader, o->run_samples, lines);
+    plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
+    if (o->micro_chosen)
+        plan_line(lines, "", "%s",
+                  config_micro_is_auto(config) ? "train.micro_batch=auto: chosen when the run has its GPU"
+                                               : "the microbatch is chosen by memory (train.micro_batch=auto)");
+    g_autoptr(GPtrArray) datasets = loader ? mixture_report(loader, o->run_samples) : NULL;
+    for (guint i = 0; datasets && i < datasets->len; i++)
+        plan_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
     if (!cluster->machine)
         advise_machine(o, &plan);
     if (loader && o->steps > 0 && !task_is_set(&config->task))
