@@ -205,14 +205,14 @@ static void put_failure(double age)
 static void a_run_whose_last_event_is_its_error_failed(void)
 {
     put_failure(1000);
-    beat(0, 1, 5000, 1000, -1);
+    beat(0, 1, 5000, 1500, -1);
     g_assert_cmpint(state(), ==, RUN_FAILED);
     g_assert_true(run_told_error(dir));
-    beat(0, 1, 5000, 990, -1);
+    beat(0, 1, 5000, 500, -1);
     g_assert_cmpint(state(), ==, RUN_LOST);
     g_assert_false(run_told_error(dir));
     RunStatus status;
-    beat(0, 2, 5000, 1000, 2);
+    beat(0, 2, 5000, 1500, 2);
     beat(1, 2, 5000, 980, -1);
     run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
     g_assert_cmpint(status.state, ==, RUN_FAILED);
@@ -220,7 +220,7 @@ static void a_run_whose_last_event_is_its_error_failed(void)
     g_assert_null(status.place);
     g_assert_true(g_str_has_prefix(status.places, "rank 0 on node (process 1): ended with status 2\nrank 1 on node"));
     run_status_clear(&status);
-    beat(0, 2, 5000, 1000, 75);
+    beat(0, 2, 5000, 1500, 75);
     g_assert_cmpint(state(), ==, RUN_LOST);
 }
 
