@@ -166,7 +166,7 @@ static bool check_first_line(const Predictor *p, const Prompt *first, GError **e
 
 /* ---- answers ---- */
 
-/* The probabilities of all classes: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; or NULL. */
+/* All classes' probabilities: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; NULL if none. */
 static json_t *probabilities_json(const Predictor *p, const Answer *answer)
 {
     const ModelConfig *config = model_config(p->loaded->model);

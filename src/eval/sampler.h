@@ -10,7 +10,7 @@ typedef struct Sampling {
     double repetition_penalty; /* > 1 makes tokens of the prompt and of the answer less likely; 1 means none */
 } Sampling;
 
-/* Divides positive logits of the ids by the penalty, multiplies negative ones, once per id (Keskar et al. 2019). */
+/* Divides positive logits of the ids by the penalty, multiplies negative by it, once per id (Keskar et al. 2019). */
 void sampler_penalize(float *logits, const int32_t *ids, int64_t n_ids, double penalty);
 /* log Σ exp(logits). */
 double sampler_log_sum(const float *logits, int64_t vocab);

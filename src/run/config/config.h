@@ -383,7 +383,7 @@ int64_t config_answer_length(const Config *config);
 void config_set_slots(const Config *config, Model *model);
 /* Calls model_set_answers if evaluations of the run generate answers to held-out examples of tasks. */
 void config_set_answers(const Config *config, Model *model);
-/* Opens the configured model for training, train.freeze's parameters frozen. Fails if a pattern matches none. */
+/* Opens the configured model for training and freezes train.freeze's parameters. Fails if a pattern matches none. */
 Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* Parses train.class_weights: one number per class of the model. Returns NULL if it is empty or "balanced"
  * (config_balances_classes), and NULL with an error if it is invalid. g_free. */

@@ -1,4 +1,4 @@
-/* elementwise.c: sums, dropout and activations of tokens, in chunks whose dropout factors stay in first-level cache. */
+/* elementwise.c: sums, dropout and activations, in chunks of channels whose dropout factors stay in L1 cache. */
 #include "device/cpu/kernels/rows.h"
 #include "device/cpu/mask.h"
 

@@ -90,7 +90,7 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     const cudaDataType_t bias = cuda_dtype(bias_dtype(key.a_dtype, key.y_dtype));
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     const cublasComputeType_t sums = key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    /* Sums of E4M3 by E4M3 (activations, weights) may lose bits, with E5M2 (gradients) not: Transformer Engine too. */
+    /* E4M3 sums (activations, weights) may lose bits, those with E5M2 (gradients) not, as in Transformer Engine. */
     const int8_t fast = key.a_dtype == DT_E4M3 && key.b_dtype == DT_E4M3;
     cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
