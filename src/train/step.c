@@ -99,7 +99,7 @@ static bool forward_backward(Trainer *t, GError **error)
         pulse_at(t->pulse, t->state.steps + 1, done, "forward and backward");
         fault_point("microbatch");
         profile_begin(t->dev, "microbatch", (int)done - 1);
-        model_pass(t->model, batch->micros[done - 1], &t->loss);
+        model_passes(t->model, &batch->micros[done - 1], 1, 0, &t->loss);
         profile_end(t->dev);
         double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(batch->accum - done);
         show_step(t, done, &t->step.sums, elapsed, &shown);

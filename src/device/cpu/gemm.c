@@ -40,30 +40,13 @@ static void scale_or_clear(Device *dev, Tensor y, float beta)
         dev->ops->scale(dev, y, y, beta);
 }
 
-/* A product of f32. The rows are divided among the threads here, which is up to a fifth faster than oneDNN's own
- * division if there are enough of them. */
-static void multiply_rows(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
-{
-    int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1], units = (m + ROW_UNIT - 1) / ROW_UNIT;
-    int64_t parts = max_i64(1, min_i64(m / dev->threads / PART_ROWS, MOST_PARTS)) * dev->threads;
-    Pool pool;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        pool_fill(&pool, parts);
-#pragma omp barrier
-        for (int64_t i = pool_take(&pool); i >= 0; i = pool_take(&pool)) {
-            int64_t first = units * i / parts * ROW_UNIT, end = min_i64(units * (i + 1) / parts * ROW_UNIT, m);
-            const float *mine = (const float *)a.p + (ta ? first : first * a.ld);
-            cpu_sgemm(ta, tb, end - first, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
-        }
-    }
-}
-
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
     const Cpu *cpu = dev->impl;
     const bool f32 = a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32;
-    const int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1];
+    const int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1], units = (m + ROW_UNIT - 1) / ROW_UNIT;
+    const int64_t parts = max_i64(1, min_i64(m / dev->threads / PART_ROWS, MOST_PARTS)) * dev->threads;
+    Pool pool;
     if (m == 0 || n == 0)
         return;
     cpu_gemm_enter(dev);
@@ -75,8 +58,17 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, b
         scale_or_clear(dev, y, beta);
     else if (m < (int64_t)MIN_ROWS * dev->threads)
         cpu_sgemm(ta, tb, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y.p, y.ld);
-    else
-        multiply_rows(dev, y, a, b, ta, tb, alpha, beta);
+    else /* if there are enough rows, dividing them among the threads here is up to a fifth faster than in oneDNN */
+#pragma omp parallel num_threads(dev->threads)
+    {
+        pool_fill(&pool, parts);
+#pragma omp barrier
+        for (int64_t i = pool_take(&pool); i >= 0; i = pool_take(&pool)) {
+            int64_t first = units * i / parts * ROW_UNIT, end = min_i64(units * (i + 1) / parts * ROW_UNIT, m);
+            const float *mine = (const float *)a.p + (ta ? first : first * a.ld);
+            cpu_sgemm(ta, tb, end - first, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
+        }
+    }
     if (f32 && tensor_present(bias))
         dev->ops->bias_add(dev, y, y, bias);
 }

@@ -89,15 +89,6 @@ static void settle_sends(const Model *model, SlotSends *sends)
     *sends = (SlotSends){ 0 };
 }
 
-static void forward(Model *model, int slot, const Batch *batch, const ModelLoss *loss)
-{
-    profile_begin(model->dev, "forward", -1);
-    settle_sends(model, &model->sending[slot]);
-    receive(model, false, slot_begin(model, slot, batch, loss));
-    send(model, false, slot_loss(model, slot, slot_fwd(model, slot)), model->sending[slot].forward);
-    profile_end(model->dev);
-}
-
 static void backward(Model *model, int slot)
 {
     profile_begin(model->dev, "backward", -1);
@@ -163,14 +154,6 @@ Tensor pipeline_run(Model *model, const Batch *batch)
     return y;
 }
 
-void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
-{
-    for (int s = 0; s < model->ranges.n; s++)
-        forward(model, workspace_slot(&model->work, s), batch, loss);
-    for (int s = model->ranges.n - 1; loss->grad && s >= 0; s--)
-        backward(model, workspace_slot(&model->work, s));
-}
-
 /* A copy of the loss with an infinite number of targets, so that all gradients are 0. */
 static ModelLoss without_effect(const ModelLoss *loss)
 {
@@ -203,17 +186,26 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
     const int all = n + n_empty, n_passes = 2 * all * model->ranges.n;
     g_autofree PipelinePass *passes = g_new(PipelinePass, n_passes);
     const ModelLoss nothing = without_effect(loss);
-    CHECK(loss->grad, "passes without gradients have no schedule");
     pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), model->ranges.n, all);
     for (const PipelinePass *pass = passes; pass < passes + n_passes; pass++) {
         const int m = pass->microbatch, slot = slot_of(model, pass->stage, m);
-        if (pass->backward)
-            backward(model, slot);
-        else if (m < n_empty)
-            forward(model, slot, batches[0], &nothing);
-        else
-            forward(model, slot, batches[m - n_empty], loss);
-        if (!pass->backward && m == n_empty - 1 && pass->stage == model->ranges.n - 1)
+        const bool empty = m < n_empty;
+        if (pass->backward) {
+            if (loss->grad)
+                backward(model, slot);
+            continue;
+        }
+        profile_begin(model->dev, "forward", -1);
+        settle_sends(model, &model->sending[slot]);
+        receive(model, false, slot_begin(model, slot, batches[empty ? 0 : m - n_empty], empty ? &nothing : loss));
+        send(model, false, slot_loss(model, slot, slot_fwd(model, slot)), model->sending[slot].forward);
+        profile_end(model->dev);
+        if (m == n_empty - 1 && pass->stage == model->ranges.n - 1)
             forget_sums(model);
     }
+}
+
+void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
+{
+    model_passes(model, &batch, 1, 0, loss);
 }

@@ -84,7 +84,7 @@ double pipeline_bubble(int size, int interleave, int64_t n);
 /* Sets ParamSpec.tie of the n parameters of the pipeline's rank, which are ordered by bucket. */
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
 
-/* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set.
+/* Runs model_pass's passes of n microbatches, in the order of pipeline_schedule.
  * n_empty: number of microbatches that another data-parallel rank has more than this one. As ranks exchange weights and
  * gradients in every pass, this rank first runs n_empty passes over batches[0], whose losses are not counted and whose
  * gradients are 0. */
