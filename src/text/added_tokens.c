@@ -93,13 +93,31 @@ void added_tokens_close(AddedTokens *added)
 
 /* ---- finding ---- */
 
-/* \w as Hugging Face's tokenizers define it. */
+/* Whether c is a symbol (So) that Unicode calls Other_Alphabetic: a letter in a circle, a square or both. */
+static bool is_framed_letter(gunichar c)
+{
+    return (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f189 && (c - 0x1f130) % 32 < 26);
+}
+
+/* \w as Hugging Face's tokenizers define it: Alphabetic, M, Nd, Pc and Join_Control. */
 static bool is_word(gunichar c)
 {
-    c = unicode_known(c);
-    GUnicodeType type = g_unichar_type(c);
-    return g_unichar_isalnum(c) || g_unichar_ismark(c) || type == G_UNICODE_LETTER_NUMBER ||
-           type == G_UNICODE_CONNECT_PUNCTUATION || c == 0x200c || c == 0x200d;
+    switch (unicode_type(c)) {
+    case G_UNICODE_LOWERCASE_LETTER:
+    case G_UNICODE_MODIFIER_LETTER:
+    case G_UNICODE_OTHER_LETTER:
+    case G_UNICODE_TITLECASE_LETTER:
+    case G_UNICODE_UPPERCASE_LETTER:
+    case G_UNICODE_LETTER_NUMBER:
+    case G_UNICODE_SPACING_MARK:
+    case G_UNICODE_ENCLOSING_MARK:
+    case G_UNICODE_NON_SPACING_MARK:
+    case G_UNICODE_DECIMAL_NUMBER:
+    case G_UNICODE_CONNECT_PUNCTUATION:
+        return true;
+    default:
+        return is_framed_letter(c) || c == 0x200c || c == 0x200d;
+    }
 }
 
 /* A search of text for the tokens of a pass. */

@@ -57,6 +57,29 @@ static void flags_mean_what_they_mean_to_hugging_face(void)
     expect((AddedToken){ .content = "MO", .id = 7, .normalized = true }, "mo MO B", "7[ ]7[ b]");
 }
 
+/* Characters at the ends of \w, and whether tokenizers 0.23 finds an added token before them. */
+static void single_words_end_where_those_of_hugging_face_do(void)
+{
+    static const struct {
+        gunichar c;
+        bool found;
+    } cases[] = {
+        { 0xb2, true },     { 0xbd, true },     { 0x2460, true },   { 0x24ea, true },   { 0x1d2c0, true },
+        { 0x24b5, true },   { 0x24b6, false },  { 0x24e9, false },  { 0x1f12f, true },  { 0x1f130, false },
+        { 0x1f149, false }, { 0x1f14a, true },  { 0x1f150, false }, { 0x1f169, false }, { 0x1f16a, true },
+        { 0x1f170, false }, { 0x1f189, false }, { 0x1f18a, true },  { 0x2167, false },  { 0x1c5, false },
+        { 0x301, false },   { 0x903, false },   { 0x20dd, false },  { 0x96b, false },   { 0x203f, false },
+        { '_', false },     { '-', true },      { 0x200b, true },   { 0x200c, false },  { 0x200d, false },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char after[7] = "";
+        g_unichar_to_utf8(cases[i].c, after);
+        g_autofree char *text = g_strconcat("mo", after, NULL);
+        g_autofree char *want = g_strdup_printf(cases[i].found ? "7[%s]" : "(mo%s)", after);
+        expect((AddedToken){ .content = "mo", .id = 7, .single_word = true }, text, want);
+    }
+}
+
 static void the_longest_of_the_leftmost_is_taken(void)
 {
     static const AddedToken tokens[] = { { .content = "ab", .id = 1 },
@@ -245,6 +268,8 @@ int main(int argc, char **argv)
     folder = g_dir_make_tmp("loam-added-XXXXXX", NULL);
     g_test_add_func("/added_tokens/flags_mean_what_they_mean_to_hugging_face",
                     flags_mean_what_they_mean_to_hugging_face);
+    g_test_add_func("/added_tokens/single_words_end_where_those_of_hugging_face_do",
+                    single_words_end_where_those_of_hugging_face_do);
     g_test_add_func("/added_tokens/the_longest_of_the_leftmost_is_taken", the_longest_of_the_leftmost_is_taken);
     g_test_add_func("/added_tokens/settings_beside_a_file_add_tokens", settings_beside_a_file_add_tokens);
     g_test_add_func("/added_tokens/older_folders_add_tokens_too", older_folders_add_tokens_too);

@@ -97,6 +97,19 @@ static void unknown_characters_fall_back_to_bytes(void)
     tokenizer_close(tok);
 }
 
+/* The ids of tokenizers 0.23 with encode_special_tokens. */
+static void merges_of_characters_may_make_and_use_a_special_token(void)
+{
+    Tokenizer *tok =
+        open_or_fail("{\"added_tokens\":[{\"id\":1,\"content\":\"</s>\",\"special\":true}],"
+                     "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0,\"</s>\":1,"
+                     "\"<\":2,\"/\":3,\"s\":4,\">\":5,\"/s\":6,\"/s>\":7,\"a\":8,\"</s>a\":9},"
+                     "\"merges\":[\"/ s\",\"/s >\",\"< /s>\",\"</s> a\"]}}");
+    expect_ids(tok, "a</s>s", "8 1 4");
+    expect_ids(tok, "</s>a/s", "9 6");
+    tokenizer_close(tok);
+}
+
 static void what_cannot_be_read_is_refused(void)
 {
     static const struct {
@@ -109,6 +122,8 @@ static void what_cannot_be_read_is_refused(void)
           "no piece <0x00>" },
         { "{\"normalizer\":{\"type\":\"Nmt\"},\"model\":{\"unk_id\":0,\"vocab\":[[\"a\",-1]]}}",
           "its normalizer is Nmt" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[\"a b\"]}}",
+          "merge 0, of \"a\" and \"b\", has a piece that is not in the vocabulary" },
         { "{\"pre_tokenizer\":{\"type\":\"Digits\"},\"model\":{\"unk_id\":0,\"vocab\":[[\"a\",-1]]}}",
           "the pre-tokenizer Digits" },
         { "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAQAAAAA\"},\"model\":{\"unk_id\":0,"
@@ -173,6 +188,8 @@ int main(int argc, char **argv)
     g_test_add_func("/unigram/the_most_probable_pieces_are_found", the_most_probable_pieces_are_found);
     g_test_add_func("/unigram/spaces_are_kept_without_a_word_splitter", spaces_are_kept_without_a_word_splitter);
     g_test_add_func("/unigram/unknown_characters_fall_back_to_bytes", unknown_characters_fall_back_to_bytes);
+    g_test_add_func("/unigram/merges_of_characters_may_make_and_use_a_special_token",
+                    merges_of_characters_may_make_and_use_a_special_token);
     g_test_add_func("/unigram/what_cannot_be_read_is_refused", what_cannot_be_read_is_refused);
     add_where_present(T5 "spiece.model", "/unigram/t5_s_tokenizer_json_gives_sentencepiece_s_ids",
                       t5_s_tokenizer_json_gives_sentencepiece_s_ids);

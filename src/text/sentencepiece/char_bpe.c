@@ -24,14 +24,20 @@ static bool check_char_bpe(const TokenizerJson *json, GError **error)
     return true;
 }
 
-static bool add_merge(CharBpe *bpe, const TokenizerJson *json, size_t i, const Trie *trie, GError **error)
+/* The id of a piece, which may be a special token; -1 if the vocabulary does not have it. */
+static int32_t id_in_vocab(const TokenizerJson *json, const char *piece)
+{
+    const json_t *id = json_object_get(json_object_get(json->model, "vocab"), piece);
+    return id ? (int32_t)json_integer_value(id) : -1;
+}
+
+static bool add_merge(CharBpe *bpe, const TokenizerJson *json, size_t i, GError **error)
 {
     g_autofree char *left = NULL, *right = NULL;
     if (!tokenizer_json_merge(json, i, &left, &right, error))
         return false;
     g_autofree char *whole = g_strconcat(left, right, NULL);
-    int32_t ids[] = { trie_find(trie, left, strlen(left)), trie_find(trie, right, strlen(right)),
-                      trie_find(trie, whole, strlen(whole)) };
+    const int32_t ids[] = { id_in_vocab(json, left), id_in_vocab(json, right), id_in_vocab(json, whole) };
     if (ids[0] < 0 || ids[1] < 0 || ids[2] < 0)
         return fail_user(error, "merge %zu, of \"%s\" and \"%s\", has a piece that is not in the vocabulary", i, left,
                          right);
@@ -39,7 +45,7 @@ static bool add_merge(CharBpe *bpe, const TokenizerJson *json, size_t i, const T
     return true;
 }
 
-CharBpe *char_bpe_open(const TokenizerJson *json, const Trie *trie, GError **error)
+CharBpe *char_bpe_open(const TokenizerJson *json, GError **error)
 {
     int32_t no_bytes[256];
     size_t n = tokenizer_json_merges(json);
@@ -54,7 +60,7 @@ CharBpe *char_bpe_open(const TokenizerJson *json, const Trie *trie, GError **err
     bpe->whole = json_is_true(json_object_get(json->model, "ignore_merges"));
     bpe->scratches = g_async_queue_new_full((GDestroyNotify)merges_scratch_close);
     for (size_t i = 0; i < n; i++)
-        if (!add_merge(bpe, json, i, trie, error)) {
+        if (!add_merge(bpe, json, i, error)) {
             char_bpe_close(bpe);
             return NULL;
         }

@@ -147,8 +147,8 @@ void viterbi_clear(Viterbi *viterbi);
 
 typedef struct CharBpe CharBpe; /* read-only once open; thread-safe */
 
-/* Reads the merges. trie: maps the text of a piece to its id. */
-CharBpe *char_bpe_open(const TokenizerJson *json, const Trie *trie, GError **error);
+/* Reads the merges. A merge may make a special token, as tokenizers do where the token is not searched for. */
+CharBpe *char_bpe_open(const TokenizerJson *json, GError **error);
 void char_bpe_close(CharBpe *bpe);
 /* Appends the ids (int32_t) of a word. pieces: the ids of characters, and of bytes for characters without a piece. */
 void char_bpe_encode(const CharBpe *bpe, const Viterbi *pieces, const char *word, size_t bytes, GArray *ids);

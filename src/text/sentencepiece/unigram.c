@@ -393,7 +393,7 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
     if (ok)
         viterbi_init(&unigram->viterbi, unigram->pieces, byte_fallback, 1 << SP_NORMAL | 1 << SP_BYTE, UINT_MAX);
     bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
-    unigram->bpe = ok && bpe ? char_bpe_open(json, &unigram->viterbi.trie, error) : NULL;
+    unigram->bpe = ok && bpe ? char_bpe_open(json, error) : NULL;
     ok = ok && (!bpe || unigram->bpe);
     unigram->text.suffixes = puts_suffix(json->normalizer);
     ok = ok && (unigram->text.normalizer = normalizer_open(json->normalizer, error)) &&
