@@ -117,6 +117,9 @@ static void merges_that_are_dropped_at_random_are_refused(void)
 #define SPLIT(behavior, regex)                                                                                         \
     "{\"type\": \"Split\", \"behavior\": \"" behavior "\", \"invert\": true, \"pattern\": {\"Regex\": \"" regex "\"}}"
 
+/* A number that \w does not have, a symbol that it has, and a number that it has outside of [ ]. */
+#define WORDS "a\u2460b\u24b6a\u00b2"
+
 static const struct {
     const char *steps, *model, *text, *ids, *error; /* ids or an error */
 } plans[] = {
@@ -125,6 +128,13 @@ static const struct {
     { SPLIT("Removed", "\\\\w+") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", "a\u0301 ", "0 3 3",
       NULL },
     { SPLIT("Removed", "[\\\\w]+|\\\\W") ", " BYTE_LEVEL("false", "false"), "", "a\u0301 b", "0 2 1", NULL },
+    { SPLIT("Removed", "\\\\w") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", WORDS,
+      "0 1 3 3 3 0 3 3", NULL },
+    { SPLIT("Removed", "[\\\\w]") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", WORDS, "0 1 3 3 3 0",
+      NULL },
+    { SPLIT("Removed", "\\\\W") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", WORDS, "3 3 3", NULL },
+    { SPLIT("Removed", "[^\\\\w]") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", WORDS, "3 3 3 3 3",
+      NULL },
     { SPLIT("Removed", "\\\\p{Han}+|a") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", "a\u3001a",
       "0 0", NULL }, /* U+3001 is no character of Han alone */
     { BYTE_LEVEL("true", "true"), "", "a a", "2 0 2 0", NULL },

@@ -200,7 +200,12 @@ void pre_tokenizer_close(PreTokenizer *pre)
     g_free(pre);
 }
 
-#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* \w, which in PCRE2 lacks marks */
+/* \w as Oniguruma defines it, the library of Hugging Face's tokenizers: Alphabetic (the symbols among them are letters
+ * in circles and squares), M, Nd and Pc; outside of [ ] also the other numbers of Latin-1. In PCRE2 it lacks marks and
+ * has all numbers. */
+#define WORD_SYMBOLS    "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}" WORD_SYMBOLS
+#define WORD_NUMBERS    "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
 
 /* Bytes of the \p{NAME} or \P{NAME} at `at` if NAME is a script, such as Han; 0 for other properties, and in versions
  * of PCRE2 that do not distinguish scripts from script extensions. */
@@ -228,9 +233,9 @@ static char *spell_classes(const char *pattern)
     for (const char *at = pattern; *at; at++) {
         bool escape = *at == '\\' && at[1];
         if (escape && at[1] == 'w')
-            g_string_append(spelled, depth > 0 ? WORD_CHARACTERS : "[" WORD_CHARACTERS "]");
+            g_string_append(spelled, depth > 0 ? WORD_CHARACTERS : "[" WORD_CHARACTERS WORD_NUMBERS "]");
         else if (escape && at[1] == 'W' && depth == 0)
-            g_string_append(spelled, "[^" WORD_CHARACTERS "]");
+            g_string_append(spelled, "[^" WORD_CHARACTERS WORD_NUMBERS "]");
         else if (escape && (script = script_bytes(at)) > 0)
             g_string_append_printf(spelled, "\\%c{sc:%.*s}", at[1], script - 4, at + 3);
         else
