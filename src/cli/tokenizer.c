@@ -266,6 +266,12 @@ static void append_id(GString *line, int32_t id)
     g_string_append_len(line, digits + at, (gssize)sizeof digits - at);
 }
 
+static void append_piece(GString *line, const Tokenizer *tok, int32_t id)
+{
+    g_autofree char *piece = one_line(tokenizer_piece(tok, id));
+    g_string_append(line, piece);
+}
+
 static bool print_encoded(const Tokenizer *tok, char *line, size_t bytes, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
@@ -277,7 +283,7 @@ static bool print_encoded(const Tokenizer *tok, char *line, size_t bytes, GError
         if (i > 0)
             g_string_append_c(out, ' ');
         if (show_pieces)
-            g_string_append(out, tokenizer_piece(tok, id));
+            append_piece(out, tok, id);
         else
             append_id(out, id);
     }
@@ -295,8 +301,8 @@ static bool encode_command(int argc, char **argv, GError **error)
 
 static const char decode_usage[] = "loam tokenizer decode --model MODEL < IDS";
 static const char decode_about[] =
-    "Prints the text of each line of token ids. Sentinels are shown as <extra_id_N>; padding, end-of-sequence and ids\n"
-    "beyond the vocabulary are left out.\n"
+    "Prints the text of each line of token ids, as one line: a line end in it is printed as \\n. Sentinels are shown\n"
+    "as <extra_id_N>; padding, end-of-sequence and ids beyond the vocabulary are left out.\n"
     "\n"
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
@@ -321,7 +327,8 @@ static bool print_decoded(const Tokenizer *tok, char *line, G_GNUC_UNUSED size_t
     g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, error);
     if (text == NULL)
         return false;
-    fputs(text, stdout);
+    g_autofree char *shown = one_line(text);
+    fputs(shown, stdout);
     return true;
 }
 
@@ -371,8 +378,9 @@ static bool print_tokenizer_json(const Tokenizer *tok, GError **error)
 
 static void print_special(const char *name, int id, const Tokenizer *tok)
 {
-    if (id >= 0)
-        printf("%-10s %d  %s\n", name, id, tokenizer_piece(tok, id));
+    g_autofree char *piece = id >= 0 ? one_line(tokenizer_piece(tok, id)) : NULL;
+    if (piece)
+        printf("%-10s %d  %s\n", name, id, piece);
     else
         printf("%-10s none\n", name);
 }
@@ -393,8 +401,10 @@ static void print_description(const Tokenizer *tok)
                tokenizer_piece(tok, tokenizer_sentinel(tok, 0)), tokenizer_sentinel(tok, last),
                tokenizer_piece(tok, tokenizer_sentinel(tok, last)));
     puts("sample");
-    for (int i = 0; i < N_SAMPLE; i++)
-        printf("%10d  %s\n", sample_id(tok, i), tokenizer_piece(tok, sample_id(tok, i)));
+    for (int i = 0; i < N_SAMPLE; i++) {
+        g_autofree char *piece = one_line(tokenizer_piece(tok, sample_id(tok, i)));
+        printf("%10d  %s\n", sample_id(tok, i), piece);
+    }
 }
 
 static bool describe_command(int argc, char **argv, GError **error)

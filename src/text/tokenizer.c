@@ -156,6 +156,17 @@ typedef struct Decoding {
     TextEdges edges; /* what is before `run` */
 } Decoding;
 
+/* Replaces each NUL from byte `start` on by U+FFFD, since a text ends at a NUL. */
+static void replace_nuls(GString *text, gsize start)
+{
+    g_autoptr(GString) decoded = g_string_new_len(text->str + start, (gssize)(text->len - start));
+    g_string_truncate(text, start);
+    for (gsize at = 0; at <= decoded->len; at += strlen(decoded->str + at) + 1) {
+        g_string_append(text, at > 0 ? "\uFFFD" : "");
+        g_string_append(text, decoded->str + at);
+    }
+}
+
 /* Decodes and empties `run`. */
 static bool decode_run(Decoding *to, bool before_blank, GError **error)
 {
@@ -165,8 +176,10 @@ static bool decode_run(Decoding *to, bool before_blank, GError **error)
     if (to->text->len > 0 && (!to->edges.after_blank || tok->facts.blank_space == BLANK_AFTER))
         g_string_append_c(to->text, ' ');
     to->edges.before_blank = before_blank;
+    const gsize start = to->text->len;
     bool ok =
         tok->kind->decode(tok->model, (const int32_t *)(void *)to->run->data, to->run->len, to->edges, to->text, error);
+    replace_nuls(to->text, start);
     g_array_set_size(to->run, 0);
     return ok;
 }

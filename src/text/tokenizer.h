@@ -88,11 +88,10 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
  * character ("ﬁ" by "fi"), all bytes of this character belong to the first token that has a part of the replacement. */
 bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
                            GArray *ends, GError **error);
-/* Returns the text of n ids; pad, eos and ids outside the vocabulary are left out. A sentinel becomes its piece, such
- * as
- * "<extra_id_3>" or "<sen003>", with a space before it, since the space before a blank belongs to the blank; a space
- * follows if the next piece begins with one (BlankSpace in kind.h: with other kinds of pieces it is the other way
- * round, or there is none). Encoding the text gives the same ids. Free with g_free. */
+/* Returns the text of n ids; pad, eos and ids outside the vocabulary are left out, and a NUL becomes U+FFFD. A sentinel
+ * becomes its piece, such as "<extra_id_3>" or "<sen003>", with a space before it, since the space before a blank
+ * belongs to the blank; a space follows if the next piece begins with one (BlankSpace in kind.h: with other kinds of
+ * pieces it is the other way round, or there is none). Encoding the text gives the same ids. Free with g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
 /* As tokenizer_decode, for the output of a model: special tokens at its start that the frame puts before a text
  * (TextFrame.before) are left out. */

@@ -64,6 +64,19 @@ printf '\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nit\n' >"$work/marked/voc
 tok describe --model "$work/marked/vocab.txt" | grep -Eq '^padding +0  \[PAD\]$' || fail "a vocabulary with a byte order mark: $(tok describe --model "$work/marked/vocab.txt")"
 echo ok: a file with a byte order mark and CRLF
 
+# One line of text for each line of ids, and of pieces: line ends are printed as \n and \r, and a NUL, as U+FFFD, ends no text.
+same "$(printf '100 13 101\n100 16 3 101\n3\n' | tok decode --model bytes)" 'a\nb
+a\r�b
+�'
+mkdir "$work/lines"
+echo '{"pre_tokenizer": null, "added_tokens": [], "model": {"type": "BPE", "unk_token": "<unk>", "merges": [],
+       "vocab": {"\n": 0, "a": 1, "\r": 2, "<unk>": 3}}}' >"$work/lines/tokenizer.json"
+same "$(printf '1 0 1\n0 2\n' | tok decode --model "$work/lines")" 'a\na
+\n\r'
+same "$(printf 'a\ra\n' | tok encode --pieces --model "$work/lines")" 'a \r a'
+! tok describe --model "$work/lines" | sed '1,/^sample/d' | grep -v '^ *[0-3]  [\\a<]' || fail 'a piece of two lines'
+echo ok: one line for each line
+
 # A tokenizer.json with other tokens that loam cannot read leaves the vocabulary beside it in use, with a warning.
 mkdir "$work/beside" && cp "$work/marked/vocab.txt" "$work/beside"
 echo '{"normalizer": {"type": "NFKC"}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "added_tokens": [],

@@ -36,6 +36,16 @@ static void bytes_come_back(void)
     tokenizer_close(tok);
 }
 
+/* A NUL is decoded as U+FFFD: at the start, twice, at the end, and before an added token. */
+static void a_nul_does_not_end_a_decoded_text(void)
+{
+    static const int32_t ids[] = { 3, 100, 3, 3, 101, 3, 259, 102, 3 };
+    Tokenizer *tok = tokenizer_open("bytes", NULL);
+    g_autofree char *text = tokenizer_decode(tok, ids, G_N_ELEMENTS(ids), NULL);
+    g_assert_cmpstr(text, ==, "\uFFFDa\uFFFD\uFFFDb\uFFFD<extra_id_0>c\uFFFD");
+    tokenizer_close(tok);
+}
+
 static TokenizerJson *read_json(const char *text, GError **error)
 {
     return tokenizer_json_open(text, strlen(text), &(TokenizerClass){ .text = CLASS_AS_FILE }, error);
@@ -92,6 +102,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/bytes/are_the_ids_of_byt5", bytes_are_ids_of_byt5);
     g_test_add_func("/bytes/come_back", bytes_come_back);
+    g_test_add_func("/bytes/a_nul_does_not_end_a_decoded_text", a_nul_does_not_end_a_decoded_text);
     g_test_add_func("/tokenizer_json/reads_merges_old_and_new", json_reads_merges_old_and_new);
     g_test_add_func("/tokenizer_json/refuses_what_is_no_tokenizer", json_refuses_what_is_no_tokenizer);
     g_test_add_func("/tokenizer_json/reads_pieces_with_nul", json_reads_pieces_with_nul);
