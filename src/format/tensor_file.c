@@ -160,7 +160,22 @@ bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, fl
 
 bool file_tensor_equal(const FileTensor *a, const FileTensor *b)
 {
-    return strcmp(a->dtype, b->dtype) == 0 && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+    const FileDType *of_a = file_dtype(a->dtype), *of_b = file_dtype(b->dtype);
+    if (a->rank != b->rank || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) != 0)
+        return false;
+    if (of_a == of_b)
+        return a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+    if (!of_a->to_f32 || !of_b->to_f32)
+        return false;
+    float x[1024], y[G_N_ELEMENTS(x)];
+    const int64_t count = (int64_t)a->bytes / (of_a->bits / 8);
+    bool equal = true;
+    for (int64_t at = 0; equal && at < count; at += (int64_t)G_N_ELEMENTS(x)) {
+        const int64_t n = MIN(count - at, (int64_t)G_N_ELEMENTS(x));
+        equal = file_tensor_read_f32(a, at, n, x, NULL) && file_tensor_read_f32(b, at, n, y, NULL) &&
+                memcmp(x, y, sizeof *x * (size_t)n) == 0;
+    }
+    return equal;
 }
 
 void file_tensor_leave(const FileTensor *tensor)

@@ -30,7 +30,7 @@ const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /*
 const char *tensor_file_metadata(const TensorFile *file, const char *key);
 /* Copies elements [first, first + n) of F32, F16, BF16 or F64 to `out` as f32; other types are a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
-/* Whether two tensors have the same type and the same bytes. */
+/* Whether two tensors have the same shape and values, as f32 if their types differ. */
 bool file_tensor_equal(const FileTensor *a, const FileTensor *b);
 /* Tells the system that a tensor is not read again soon: pages of a mapped file that hold nothing else no longer count
  * as memory of this process. If the tensor is read again, so is the file. */

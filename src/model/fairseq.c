@@ -121,8 +121,10 @@ const TensorName fairseq_lm_body[] = {
 
 static const TensorName lm_heads[] = { TENSOR("lm_head", LM "output_projection.weight"), { 0 } };
 
-/* Ignored tensors: buffers, which are no parameters. */
-static const char *const lm_ignored[] = { LM "version", LM "embed_positions._float_tensor", NULL };
+/* A version, and a buffer of which fairseq uses only the type. */
+static const IgnoredTensor lm_ignored[] = { { LM "version", NULL },
+                                            { LM "embed_positions._float_tensor", NULL },
+                                            { 0 } };
 
 static const TensorNames lm_names = {
     .model = "transformer_lm", .prefix = LM, .body = fairseq_lm_body, .heads = lm_heads, .ignored = lm_ignored
@@ -214,9 +216,13 @@ static const TensorName t5_body[] = {
 
 static const TensorName t5_heads[] = { TENSOR("lm_head", T5 "decoder.output_projection.weight"), { 0 } };
 
-/* Ignored tensors: buffers, and the decoder's copy of the embedding. */
-static const char *const t5_ignored[] = { T5 "encoder.version", T5 "decoder.version", T5 "decoder.embed_tokens.weight",
-                                          NULL };
+/* Versions, and the decoder's copy of the embedding. */
+static const IgnoredTensor t5_ignored[] = {
+    { T5 "encoder.version", NULL },
+    { T5 "decoder.version", NULL },
+    { T5 "decoder.embed_tokens.weight", "shared" },
+    { 0 },
+};
 
 static const TensorNames t5_names = {
     .model = "transformer_t5", .prefix = T5, .body = t5_body, .heads = t5_heads, .ignored = t5_ignored
@@ -278,12 +284,9 @@ static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **
 {
     const FileTensor *embedding = find_matrix(file, T5 "encoder.embed_tokens.weight", error),
                      *up = embedding ? find_matrix(file, T5 "encoder.layers.0.fc1.weight", error) : NULL,
-                     *second = tensor_file_find(file, T5 "decoder.embed_tokens.weight"),
                      *head = tensor_file_find(file, T5 "decoder.output_projection.weight");
     if (up == NULL)
         return false;
-    if (!file_tensor_equal(embedding, second))
-        return fail_user(error, "its encoder and its decoder have different embeddings; loam uses one for both");
     config->n_enc = count_blocks(file, T5 "encoder.layers");
     config->n_dec = count_blocks(file, T5 "decoder.layers");
     config->vocab = embedding->shape[0];

@@ -98,13 +98,19 @@ bool tensor_name_is_head(const TensorNames *names, const char *theirs)
     return false;
 }
 
-static bool is_ignored(const TensorNames *names, const char *theirs)
+/* The entry of an ignored tensor; NULL if it is not ignored. */
+static const IgnoredTensor *find_ignored(const TensorNames *names, const char *theirs)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
-    for (const char *const *pattern = names->ignored; pattern && *pattern; pattern++)
-        if (fits_pattern(*pattern, theirs, words))
-            return true;
-    return false;
+    for (const IgnoredTensor *ignored = names->ignored; ignored && ignored->theirs; ignored++)
+        if (fits_pattern(ignored->theirs, theirs, words))
+            return ignored;
+    return NULL;
+}
+
+bool tensor_name_is_ignored(const TensorNames *names, const char *theirs)
+{
+    return find_ignored(names, theirs) != NULL;
 }
 
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2])
@@ -196,6 +202,36 @@ static bool check_present(const TensorNames *names, GHashTable *tensors, const c
     return true;
 }
 
+/* Whether a tensor has the values of COUNTS_UP. */
+static bool counts_up(const FileTensor *tensor)
+{
+    const int64_t n = (int64_t)(tensor->bytes / sizeof(int64_t));
+    bool good = true;
+    for (int64_t i = 0, value; good && strcmp(tensor->dtype, "I64") == 0 && i < n; i++) {
+        memcpy(&value, (const char *)tensor->data + i * (int64_t)sizeof value, sizeof value);
+        good = value == i % MAX(tensor->shape[MAX(tensor->rank, 1) - 1], 1);
+    }
+    return good;
+}
+
+/* Fails unless an ignored tensor, `name`, is the copy that it should be. */
+static bool check_copy(const TensorNames *names, GHashTable *tensors, const char *name, GError **error)
+{
+    const IgnoredTensor *ignored = find_ignored(names, name);
+    const FileTensor *tensor = g_hash_table_lookup(tensors, name);
+    g_autofree char *theirs = NULL;
+    if (ignored->copy_of == NULL)
+        return true;
+    if (strcmp(ignored->copy_of, COUNTS_UP) == 0)
+        return counts_up(tensor) || fail_user(error, "tensor %s is not " COUNTS_UP, name);
+    tensor_name_of(names, ignored->copy_of, &theirs);
+    const FileTensor *original = theirs ? g_hash_table_lookup(tensors, theirs) : NULL;
+    const bool same = original && file_tensor_equal(tensor, original);
+    file_tensor_leave(tensor);
+    return same || fail_user(error, "tensor %s differs from %s, and loam has one matrix for both", name,
+                             theirs ? theirs : ignored->copy_of);
+}
+
 /* Fails if there is any other tensor, except a separate lm_head with tied embeddings. */
 static bool check_expected(const TensorNames *names, GHashTable *tensors, const ModelConfig *config, GHashTable *wanted,
                            GError **error)
@@ -207,9 +243,13 @@ static bool check_expected(const TensorNames *names, GHashTable *tensors, const 
     tensor_name_of(names, "lm_head", &head);
     for (const GList *link = found; link; link = link->next) {
         const char *name = link->data;
-        if (g_hash_table_contains(wanted, name) || is_ignored(names, name) ||
-            (config->tie_embeddings && g_strcmp0(name, head) == 0))
+        if (g_hash_table_contains(wanted, name) || (config->tie_embeddings && g_strcmp0(name, head) == 0))
             continue;
+        if (tensor_name_is_ignored(names, name)) {
+            if (!check_copy(names, tensors, name, error))
+                return false;
+            continue;
+        }
         if (n++ < MOST_LISTED)
             g_string_append_printf(unexpected, "%s%s", n > 1 ? ", " : "", name);
     }
@@ -247,15 +287,19 @@ static bool read_param(const TensorNames *names, GHashTable *tensors, ParamStore
     return true;
 }
 
-bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Model *model,
-                       GError **error)
+static bool read_params(const TensorNames *names, GHashTable *tensors, Model *model, GError **error)
 {
-    if (!check_tensors(names, tensors, shaped_by, model_config(model), error))
-        return false;
     for (int i = 0; i < params_count(model_params(model)); i++)
         if (!read_param(names, tensors, model_params(model), i, error))
             return false;
     return true;
+}
+
+bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Model *model,
+                       GError **error)
+{
+    return check_tensors(names, tensors, shaped_by, model_config(model), error) &&
+           read_params(names, tensors, model, error);
 }
 
 Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Device *dev,
@@ -264,7 +308,7 @@ Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, co
     if (!check_tensors(names, tensors, shaped_by, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
-    if (model && !tensor_names_load(names, tensors, shaped_by, model, error))
+    if (model && !read_params(names, tensors, model, error))
         g_clear_pointer(&model, model_close);
     return model;
 }

@@ -24,14 +24,22 @@ typedef struct TensorName {
 #define TENSOR_TRANSPOSED_PART(ours, theirs, i, n) { ours, theirs, true, i, n }
 /* clang-format on */
 
+/* A tensor that holds no parameter. */
+typedef struct IgnoredTensor {
+    const char *theirs;  /* full name, with # and * */
+    const char *copy_of; /* the parameter whose tensor it must equal, or COUNTS_UP; NULL means that it may have any
+                            values, since the program whose files these are does not read them either */
+} IgnoredTensor;
+
+#define COUNTS_UP "0, 1, 2, …" /* integers along the last dimension; a tensor of floats may have any values */
+
 /* Each list ends with an entry of NULL. */
 typedef struct TensorNames {
-    const char *model;          /* for messages: "BertForPreTraining" */
-    const char *prefix;         /* starts every tensor name of `body`: "bert."; "" means none */
-    const TensorName *body;     /* embeddings and blocks */
-    const TensorName *heads;    /* names without the prefix; NULL means none */
-    const char *const *ignored; /* full names, with # and *, of tensors that are ignored, since some releases store
-                                   constants and copies of other tensors; NULL means none */
+    const char *model;            /* for messages: "BertForPreTraining" */
+    const char *prefix;           /* starts every tensor name of `body`: "bert."; "" means none */
+    const TensorName *body;       /* embeddings and blocks */
+    const TensorName *heads;      /* names without the prefix; NULL means none */
+    const IgnoredTensor *ignored; /* constants and copies, which some releases store; NULL means none */
 } TensorNames;
 
 /* The entry for a parameter such as "encoder.3.self.q"; NULL if the architecture has no such parameter. *theirs
@@ -39,6 +47,8 @@ typedef struct TensorNames {
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs);
 /* Whether a tensor belongs to an output head: names->heads has its module (the name up to the last dot). */
 bool tensor_name_is_head(const TensorNames *names, const char *theirs);
+/* Whether a tensor is of names->ignored. */
+bool tensor_name_is_ignored(const TensorNames *names, const char *theirs);
 /* Computes the shape of the tensor that holds a parameter; returns its number of dimensions. */
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2]);
 /* Reads rows [first, first + n) of a parameter, out (n, cols), from its tensor, whose shape has been checked. */
@@ -53,9 +63,9 @@ GHashTable *tensor_names_select(const TensorFile *file, const char *prefix);
 bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Model *model,
                        GError **error);
 /* Opens a model of this configuration and reads its parameters from `tensors` (name -> const FileTensor *). A missing
- * tensor, an unexpected one, or one of a wrong shape is an error that names it, found before memory is allocated; a
- * separate lm_head is ignored if embeddings are tied. shaped_by is the part of an error message that says where the
- * expected shapes come from: "config.json makes it". */
+ * tensor, an unexpected one, one of a wrong shape, or a copy that is none is an error that names it, found before
+ * memory is allocated; a separate lm_head is ignored if embeddings are tied. shaped_by is the part of an error message
+ * that says where the expected shapes come from: "config.json makes it". */
 Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Device *dev,
                                const ModelConfig *config, bool gradients, GError **error);
 

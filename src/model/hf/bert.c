@@ -33,11 +33,15 @@ static const TensorName bert_heads[] = {
     { 0 },
 };
 
-/* Tensors that are ignored: position_ids (0, 1, 2, …), the second name of the logits' bias, and the position embeddings
- * that a BERT with relative_key has but does not use. */
+/* The numbers of positions, which transformers before 4.31 reads, the second name of the logits' bias, which is read in
+ * place of the first, and the position embeddings that a BERT with relative_key has but does not use. */
 #define BERT_SECOND_BIAS "cls.predictions.decoder.bias"
-static const char *const bert_ignored[] = { "bert.embeddings.position_ids", BERT_SECOND_BIAS, "bert." HF_BERT_POSITIONS,
-                                            NULL };
+static const IgnoredTensor bert_ignored[] = {
+    { "bert.embeddings.position_ids", COUNTS_UP },
+    { BERT_SECOND_BIAS, NULL },
+    { "bert." HF_BERT_POSITIONS, NULL },
+    { 0 },
+};
 
 /* Keys of config.json of both. */
 static const HfKey keys[] = {
@@ -160,7 +164,13 @@ static const TensorName roberta_heads[] = {
 };
 
 #define ROBERTA_SECOND_BIAS "lm_head.decoder.bias"
-static const char *const roberta_ignored[] = { "roberta.embeddings.position_ids", ROBERTA_SECOND_BIAS, NULL };
+/* The numbers of positions, which a RoBERTa does not read but counts itself, and the second name of the logits' bias.
+ */
+static const IgnoredTensor roberta_ignored[] = {
+    { "roberta.embeddings.position_ids", NULL },
+    { ROBERTA_SECOND_BIAS, NULL },
+    { 0 },
+};
 
 static const HfKey roberta_keys[] = {
     HF_INT("vocab_size", vocab, 50265, 1, 1 << 24),

@@ -17,8 +17,13 @@ static const TensorName body[] = {
     { 0 },
 };
 
-/* Ignored tensors: the causal mask, and the number that old versions used in it for minus infinity. */
-static const char *const ignored[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
+/* The causal mask, and the number for minus infinity in it: transformers makes both itself, and reads none from a file.
+ */
+static const IgnoredTensor ignored[] = {
+    { "transformer.h.#.attn.bias", NULL },
+    { "transformer.h.#.attn.masked_bias", NULL },
+    { 0 },
+};
 
 static const HfKey keys[] = {
     HF_INT("vocab_size", vocab, 50257, 1, 1 << 24),

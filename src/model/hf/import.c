@@ -141,7 +141,8 @@ static bool take_classifier(Source *source, ModelConfig *config, GError **error)
     gpointer name;
     g_hash_table_iter_init(&iter, source->tensors);
     while (g_hash_table_iter_next(&iter, &name, NULL))
-        if (!g_hash_table_contains(wanted, name) && strstr(name, ".lora_") == NULL)
+        if (!g_hash_table_contains(wanted, name) && strstr(name, ".lora_") == NULL &&
+            !tensor_name_is_ignored(&source->names, name))
             g_hash_table_iter_remove(&iter);
     return true;
 }

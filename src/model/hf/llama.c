@@ -15,7 +15,8 @@ static const TensorName body[] = {
     { 0 },
 };
 
-static const char *const ignored[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
+/* The frequencies of rotary positions, which transformers computes from config.json and does not read from a file. */
+static const IgnoredTensor ignored[] = { { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL }, { 0 } };
 
 static const HfKey keys[] = {
     HF_REAL("attention_dropout", attention_dropout, 0, 0, 0.99),

@@ -29,16 +29,13 @@ static const TensorName heads[] = {
 
 #define CLASSIFIER_PREFIX "transformer."
 
-/* Ignored tensors: copies of the embedding, and a relative position bias of cross-attention that transformers does not
- * use. */
-static const char *const ignored[] = {
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "transformer.encoder.embed_tokens.weight",
-    "transformer.decoder.embed_tokens.weight",
-    "transformer.decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-    NULL,
+/* Copies of the embedding, and a relative position bias of cross-attention that transformers does not use. */
+static const IgnoredTensor ignored[] = {
+    { "*.embed_tokens.weight", "shared" },
+    { "transformer.*.embed_tokens.weight", "shared" },
+    { "transformer.decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL },
+    { "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL },
+    { 0 },
 };
 
 static const HfKey keys[] = {

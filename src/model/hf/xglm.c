@@ -1,7 +1,8 @@
 /* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
 #include "model/hf/architecture.h"
 
-static const char *const ignored[] = { "model.embed_positions.weights", NULL };
+/* The sinusoids, which transformers computes and does not read from a file. */
+static const IgnoredTensor ignored[] = { { "model.embed_positions.weights", NULL }, { 0 } };
 
 static const HfKey keys[] = {
     HF_INT("vocab_size", vocab, 256008, 1, 1 << 24),
