@@ -136,6 +136,6 @@ void attention_step_cross(const Ctx *cx, Residual *stream, Tensor y, const Atten
     linear_fwd(cx, q, n, &w->q);
     attend_cache(cx, o, q, NO_TENSOR, w, cache, NULL);
     linear_fwd(cx, stream->output, o, &w->o);
-    sublayer_leave(cx, stream, y, stream->output, SITE_SELF_OUT, w->norm, &unused);
+    sublayer_leave(cx, stream, y, stream->output, SITE_CROSS_OUT, w->norm, &unused);
     arena_reset(cx->scratch, mark);
 }

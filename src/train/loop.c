@@ -39,7 +39,7 @@ static bool fail_saved(Trainer *t, GError **error)
 }
 
 /* False: the run ends with *error. */
-static bool follow(Trainer *t, Verdict verdict, GError **error)
+static bool obey_verdict(Trainer *t, Verdict verdict, GError **error)
 {
     switch (verdict) {
     case VERDICT_GO_ON:
@@ -171,7 +171,7 @@ static bool look_around(Trainer *t, GError **error)
 static bool train_loop(Trainer *t, GError **error)
 {
     t->clock.started = clock_seconds();
-    if (!look_around(t, error) || !follow(t, services_start(t, error), error))
+    if (!look_around(t, error) || !obey_verdict(t, services_start(t, error), error))
         return false;
     if (trainer_finished(t))
         note_finished(t);
@@ -183,13 +183,13 @@ static bool train_loop(Trainer *t, GError **error)
         if (!look_around(t, error))
             return false;
         const Verdict verdict = services_after_step(t, error);
-        if (!follow(t, verdict, error))
+        if (!obey_verdict(t, verdict, error))
             return false;
         last = verdict == VERDICT_END;
     }
     const Verdict verdict = services_at_end(t, error);
     t->together = verdict == VERDICT_ABORT && mesh_check(&t->mesh, NULL);
-    if (!follow(t, verdict, error))
+    if (!obey_verdict(t, verdict, error))
         return false;
     note_end(t);
     return true;

@@ -144,7 +144,7 @@ static bool all_see(Trainer *t, const char *folder, GError **error)
     return comm_agree(t->mesh.world, good, error);
 }
 
-/* On rank 0: tells the other ranks the checkpoint's step (follow), then loads the checkpoint together with them. */
+/* On rank 0: tells the other ranks the checkpoint's step (load_told), then loads the checkpoint together with them. */
 static bool load_trainer(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
@@ -155,7 +155,7 @@ static bool load_trainer(const char *folder, void *trainer, GError **error)
 
 /* On the other ranks: loads each checkpoint that rank 0 names (load). Rank 0 sends a negative step when the last one
  * was valid or when no checkpoint is left. */
-static bool follow(Trainer *t, int64_t *step, GError **error)
+static bool load_told(Trainer *t, int64_t *step, GError **error)
 {
     *step = -1;
     for (;;) {
@@ -282,7 +282,7 @@ bool trainer_resume(Trainer *t, GError **error)
 {
     bool first = comm_rank(t->mesh.world) == 0;
     int64_t step = -1;
-    const bool good = first ? open_newest(t, &step, error) : follow(t, &step, error);
+    const bool good = first ? open_newest(t, &step, error) : load_told(t, &step, error);
     if (first)
         ranks_agree(t, -1);
     if (!comm_agree(t->mesh.world, good, error))

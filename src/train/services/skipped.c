@@ -109,10 +109,13 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
     g_autofree char *what = describe_skipped(t);
     log_warning("step %" PRId64 " %s", t->state.steps, what);
     services_event(t, what);
-    const bool goes_on = own->stuck >= MAX_STUCK ? fail_stuck(own, t, error)
-                                                 : t->state.skipped < MAX_SKIPPED ||
-                                                       fail_broken(t, ", the most that a run skips in a row", error);
-    return goes_on ? VERDICT_GO_ON : VERDICT_FAIL;
+    if (own->stuck >= MAX_STUCK)
+        fail_stuck(own, t, error);
+    else if (t->state.skipped >= MAX_SKIPPED)
+        fail_broken(t, ", the most that a run skips in a row", error);
+    else
+        return VERDICT_GO_ON;
+    return VERDICT_FAIL;
 }
 
 /* While steps are skipped, the last checkpoint whose weights are known to be finite. */
