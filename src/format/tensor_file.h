@@ -59,7 +59,7 @@ void tensor_file_own(TensorFile *file, GBytes *memory);
 bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
 void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);
 
-/* One file of a folder with shards (weights.h). Both fields are NULL if the folder has no index. */
+/* One file of a folder with shards. Both fields are NULL if the folder has no index. */
 typedef struct Shard {
     const json_t *weight_map; /* JSON object: name of a tensor -> name of the file that holds it */
     const char *name;         /* name of this file */

@@ -143,7 +143,7 @@ struct Trainer {
     MemoryPlan memory;
     SamplePlan plan;
     RunLength length;
-    TrainState state; /* the counters of the run; each is written by one file */
+    TrainState state; /* the counters of the run */
     StepBatch batch;
     StepRecord step; /* the last step */
     unsigned due;    /* DUE_* flags after it */
@@ -264,10 +264,10 @@ uint64_t ranks_once(Comm *ranks, const char *key, OnceFn fn, const void *context
 /* A key for what is computed from PATH's files: that of the same folder or file of a host; "" if PATH names none. */
 void once_key_of_path(char key[ONCE_KEY], const char *path);
 
-/* ---- stop.c: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGHUP (the terminal was closed; ignored
- * under nohup) and SIGPIPE (nobody reads standard error any more). With one rank the trainer checks for them between
- * microbatches, with several after each step. A request is acknowledged in the log at once; a second SIGINT ends the
- * program, or the hooks if the run only waits for these ---- */
+/* ---- stop.c: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGUSR2, SIGXCPU, SIGHUP (the terminal was
+ * closed; ignored under nohup) and SIGPIPE (nobody reads standard error any more). With one rank the trainer checks for
+ * them between microbatches, with several after each step. A request is acknowledged in the log at once; a second
+ * SIGINT ends the program, or the hooks if the run only waits for these ---- */
 
 /* Blocks these signals and starts a thread that waits for them, before others, which inherit the block, start. */
 void stop_catch_signals(void);

@@ -118,7 +118,7 @@ typedef struct ClmSettings {
     bool mask_eod;        /* no loss where the input token is the EOS that ends a document */
 } ClmSettings;
 
-/* The settings of all objectives; most structs are declared in the objective's own header. */
+/* The settings of all objectives. */
 typedef struct ObjectiveSettings {
     SpanCorruptionSettings span_corruption;
     SubtreeCorruptionSettings subtree_corruption;

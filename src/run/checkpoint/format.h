@@ -30,7 +30,7 @@ void checkpoint_seal(json_t *root);
 /* Removes the key "xxh3"; returns false if the checksum does not match the other contents. */
 bool checkpoint_unseal(json_t *root);
 
-/* ---- stored.c: the tensors that a checkpoint holds: parameters, optimizer states and FP8 scales, with one way to read
+/* ---- format.c: the tensors that a checkpoint holds: parameters, optimizer states and FP8 scales, with one way to read
  * and write all three. Values are f32. ---- */
 
 typedef struct StoredTensor {

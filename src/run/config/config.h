@@ -107,7 +107,7 @@ typedef struct LogConfig {
     bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
     int norms;                        /* NORMS_* */
     int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/services/mlflow.h), "" means none;
+    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/services/mlflow.c), "" means none;
                                          name of the experiment there */
     bool emissions;                   /* write emissions.csv (run/energy/energy.h) */
     /* For emissions.csv: power in watts where no counter can be read; grams of CO2 equivalents per kWh; power usage
@@ -388,7 +388,7 @@ Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* Parses train.class_weights: one number per class of the model. Returns NULL if it is empty or "balanced"
  * (config_balances_classes), and NULL with an error if it is invalid. g_free. */
 float *config_class_weights(const Config *config, GError **error);
-/* Whether train.class_weights is "balanced" (train/class_weights.c). */
+/* Whether train.class_weights is "balanced". */
 bool config_balances_classes(const Config *config);
 /* Whether the batch changes during the run: then amounts in samples are counted in samples, else in steps. */
 bool config_batch_varies(const Config *config);
