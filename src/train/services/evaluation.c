@@ -240,9 +240,9 @@ static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error
     return trainer_out_of_patience(t) ? VERDICT_END : best ? VERDICT_SAVE : VERDICT_GO_ON;
 }
 
-static void evaluation_keep(G_GNUC_UNUSED void *own, const Trainer *t, int64_t *steps, int *n)
+static void evaluation_keep(G_GNUC_UNUSED void *own, const Trainer *t, KeptSteps *kept)
 {
-    steps[(*n)++] = t->state.best_step;
+    service_keep(kept, t->state.best_step);
 }
 
 static void note_patience(const Trainer *t)

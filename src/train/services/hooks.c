@@ -495,13 +495,13 @@ static void hooks_service_told(void *own, const LogRecord *record)
 }
 
 /* Checkpoints that a running or queued command needs. */
-static void hooks_service_keep(void *own, G_GNUC_UNUSED const Trainer *t, int64_t *steps, int *n)
+static void hooks_service_keep(void *own, G_GNUC_UNUSED const Trainer *t, KeptSteps *kept)
 {
     Hooks *hooks = own;
     g_mutex_lock(&hooks->mutex);
-    steps[(*n)++] = hooks->running;
-    steps[(*n)++] = hooks->waiting[HOOK_SAVE];
-    steps[(*n)++] = hooks->waiting[HOOK_BEST];
+    service_keep(kept, hooks->running);
+    service_keep(kept, hooks->waiting[HOOK_SAVE]);
+    service_keep(kept, hooks->waiting[HOOK_BEST]);
     g_mutex_unlock(&hooks->mutex);
 }
 

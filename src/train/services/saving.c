@@ -1,6 +1,5 @@
 /* saving.c: checkpoints. With train.save_async another thread of each rank writes a copy of the state while training
  * goes on, over a group of ranks of its own (Trainer.save_ranks). */
-#include "base/check.h"
 #include "base/fault.h"
 #include "train/services/service.h"
 #include "train/train.h"
@@ -53,11 +52,10 @@ static RunKeep keep_of(const Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
     RunKeep keep = { train->keep_last, train->keep_every, train->keep_best > 1 ? train->keep_best : 0, { 0 } };
-    int n = 0;
-    services_keep(t, keep.steps, &n);
-    CHECK(n <= (int)G_N_ELEMENTS(keep.steps), "%d checkpoints to keep", n);
-    while (n < (int)G_N_ELEMENTS(keep.steps))
-        keep.steps[n++] = -1;
+    KeptSteps kept = { keep.steps, 0, (int)G_N_ELEMENTS(keep.steps) };
+    services_keep(t, &kept);
+    while (kept.n < kept.capacity)
+        service_keep(&kept, -1);
     return keep;
 }
 

@@ -3,6 +3,12 @@
 
 #include "train/trainer.h"
 
+/* Steps of checkpoints that are not to be removed: the first n of `steps` are set. */
+typedef struct KeptSteps {
+    int64_t *steps;
+    int n, capacity;
+} KeptSteps;
+
 /* A row of the table. Functions that are NULL are left out. A service without `open` has no struct of its own (own is
  * NULL) and is always there. Functions that exchange something with other ranks are called on all ranks, so such a
  * service is open on all of them. What a function writes is its own struct, its counters of TrainState, and files. A
@@ -31,8 +37,8 @@ struct Service {
     void (*measure)(void *own, const Trainer *t, TrainRecord *record);
     /* Something was recorded: a log line, losses of an evaluation, a checkpoint, … */
     void (*told)(void *own, const LogRecord *record);
-    /* Adds the steps of checkpoints that are not to be removed to the first *n of `steps`. */
-    void (*keep)(void *own, const Trainer *t, int64_t *steps, int *n);
+    /* Adds the steps of checkpoints that are not to be removed (service_keep). */
+    void (*keep)(void *own, const Trainer *t, KeptSteps *kept);
     /* After the last step of the run, in the order of the table from its end. */
     Verdict (*at_end)(void *own, const Trainer *t, GError **error);
     /* Ends the service. `close` also frees its struct; without it `free` does, or g_free. */
@@ -46,7 +52,9 @@ void *service_own(const Trainer *t, const Service *service);
 RunPoint service_resumed(const Trainer *t);
 /* Calls measure or keep of all services. */
 void services_measure(const Trainer *t, TrainRecord *record);
-void services_keep(const Trainer *t, int64_t *steps, int *n);
+void services_keep(const Trainer *t, KeptSteps *kept);
+/* Adds a step; it fails a CHECK if there is no capacity left. */
+void service_keep(KeptSteps *kept, int64_t step);
 
 extern const Service saving_service, scores_service;
 

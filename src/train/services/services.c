@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "train/services/service.h"
 
 /* The services of a run, in the order in which they are asked, told and closed. Two orders matter: a rule stands before
@@ -188,11 +189,17 @@ void services_tell(const Trainer *t, const LogRecord *record)
             s->row->told(s->own, record);
 }
 
-void services_keep(const Trainer *t, int64_t *steps, int *n)
+void service_keep(KeptSteps *kept, int64_t step)
+{
+    CHECK(kept->n < kept->capacity, "more than %d checkpoints to keep", kept->capacity);
+    kept->steps[kept->n++] = step;
+}
+
+void services_keep(const Trainer *t, KeptSteps *kept)
 {
     for (const Seat *s = t->services.seats; s->row; s++)
         if (HAS(s, keep))
-            s->row->keep(s->own, t, steps, n);
+            s->row->keep(s->own, t, kept);
 }
 
 void services_event(const Trainer *t, const char *what)

@@ -119,10 +119,10 @@ static Verdict skipped_after_step(void *service, const Trainer *t, GError **erro
 }
 
 /* While steps are skipped, the last checkpoint whose weights are known to be finite. */
-static void skipped_keep(G_GNUC_UNUSED void *own, const Trainer *t, int64_t *steps, int *n)
+static void skipped_keep(G_GNUC_UNUSED void *own, const Trainer *t, KeptSteps *kept)
 {
     if (t->state.skipped > 0)
-        steps[(*n)++] = good_checkpoint(t);
+        service_keep(kept, good_checkpoint(t));
 }
 
 /* In fp16 steps are also skipped while the loss scale falls: at the end of a run this is a warning. */

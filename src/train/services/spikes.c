@@ -155,13 +155,13 @@ static Verdict spikes_after_step(void *own, const Trainer *t, G_GNUC_UNUSED GErr
     return VERDICT_REPEAT;
 }
 
-static void spikes_keep(void *own, const Trainer *t, int64_t *steps, int *n)
+static void spikes_keep(void *own, const Trainer *t, KeptSteps *kept)
 {
     const int64_t spike = t->state.spike_step;
-    steps[(*n)++] = *(const int64_t *)own;
+    service_keep(kept, *(const int64_t *)own);
     if (spike > 0) {
-        steps[(*n)++] = spike - 1;
-        steps[(*n)++] = spike + t->config.train.spike_after;
+        service_keep(kept, spike - 1);
+        service_keep(kept, spike + t->config.train.spike_after);
     }
 }
 
