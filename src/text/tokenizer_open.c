@@ -54,11 +54,14 @@ static bool is_byt5(const char *folder)
 static GPtrArray *find_in_folder(const char *folder, GError **error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new(), files = g_ptr_array_new_with_free_func(g_free);
-    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++) {
         if (tokenizer_kinds[i]->file_name)
             g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
-    g_ptr_array_insert(names, 2, (char *)TOKENIZER_JSON);
-    g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
+        if (tokenizer_kinds[i] == &kind_wordpiece) {
+            g_ptr_array_add(names, (char *)TOKENIZER_JSON);
+            g_ptr_array_add(names, (char *)LLAMA_FILE);
+        }
+    }
     if (is_byt5(folder))
         g_ptr_array_add(files, g_build_filename(folder, TOKENIZER_CONFIG, NULL));
     for (guint i = 0; i < names->len && !is_byt5(folder); i++) {
