@@ -176,9 +176,10 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
     if (min_tokens < 0 || max_tokens < 0 || (max_tokens > 0 && max_tokens < min_tokens))
         return fail_user(error, "--min-tokens %" PRId64 " and --max-tokens %" PRId64 " let no document through",
                          min_tokens, max_tokens);
-    if (fields_apart &&
-        (!parse_fields(error) || (fairseq && !fail_user(error, "--fields: a folder of fairseq's holds one dataset"))))
+    if (fields_apart && !parse_fields(error))
         return false;
+    if (fields_apart && fairseq)
+        return fail_user(error, "--fields: a folder of fairseq's holds one dataset");
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
