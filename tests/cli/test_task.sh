@@ -43,6 +43,10 @@ done
 more=$(sed -n 's/.*marks.tsv: \([0-9]*\) examples answered/\1/p' err)
 grep -q "marks.tsv: $((more - held_out)) of $more held-out inputs are trained on" err || fail "$held_out of them were held out: $(cat err)"
 "$loam" eval runs/a --task >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
+# Texts of which only an equal start is left are other texts.
+"$loam" train config.yaml run.dir=runs/cut train.length="1 steps" data.input_length=8 'task.input=mari mari mari mari mari mari {text}' \
+    >out 2>err || fail "$(cat err)"
+"$loam" eval runs/cut --task >out 2>err && grep -q 'are longer than' err && ! grep -q 'trained on' err || fail "$(cat err)"
 { cat marks.tsv && printf 'loni\tghost\t0\n'; } | awk 'NR < 11 || /ghost/' >part.tsv
 prepared=("$loam" task prepare config.yaml --replace --out cut/all task.scores=accuracy task.positive=)
 expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" task.valid=part.tsv

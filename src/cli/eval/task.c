@@ -130,8 +130,8 @@ static bool answer_waiting(Run *run, GError **error)
 /* ---- examples ---- */
 
 /* Notes the ids of the last input in the batch, as a dataset has them: of several windows the first, and without EOS.
- */
-static void compare_input(const Run *run, const TaskExample *example)
+ * lost: the ids are not of the whole text. */
+static void compare_input(const Run *run, const TaskExample *example, bool lost)
 {
     const AnswerBatch *batch = &run->batch;
     const GArray *ids = batch->ids;
@@ -140,12 +140,12 @@ static void compare_input(const Run *run, const TaskExample *example)
         const TaskInputs *inputs = &g_array_index(batch->inputs, TaskInputs, batch->inputs->len - 1);
         ids = inputs->ids;
         end = run->task.learns == LABELS_SPAN ? (guint)g_array_index(inputs->cu, int32_t, 1) : ids->len;
+        lost |= end < ids->len;
     } else {
         first = (guint)g_array_index(batch->cu, int32_t, batch->cu->len - 2);
         end = ids->len - (!run->encoder.joined && tokenizer_eos(run->encoder.tok) >= 0);
     }
     const int32_t *input = (const int32_t *)(const void *)ids->data + first, unknown = tokenizer_unk(run->encoder.tok);
-    bool lost = false;
     for (guint i = 0; i < end - first; i++)
         lost |= input[i] == unknown;
     task_overlap_hold(run->overlap, XXH3_64bits(input, (end - first) * sizeof *input),
@@ -157,9 +157,10 @@ static bool add_prompt(Run *run, const Record *record, const TaskExample *exampl
 {
     TaskExample whole = *example;
     if (!run->shots) {
+        const int64_t cut = run->encoder.inputs_cut;
         const bool good = answer_batch_add(&run->batch, &run->encoder, record, example, error);
         if (good && run->overlap)
-            compare_input(run, example);
+            compare_input(run, example, run->encoder.inputs_cut > cut);
         return good;
     }
     whole.input = shots_prompt(run->shots, &run->encoder, example, run->encoder.target_length, error);
