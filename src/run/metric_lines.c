@@ -10,6 +10,7 @@
 
 #define LINE_LIMIT 65536
 #define END_BYTES  (1 << 18) /* read from the end of a file, which may be long */
+#define NOT_VALID  (-2)
 
 bool metric_lines_open(FILE **file, const char *path, GError **error)
 {
@@ -105,7 +106,9 @@ static MetricKind value_kind(const json_t *json)
 
 static bool open_reader(MetricReader *reader, const char *dir, bool of_end, GError **error)
 {
-    *reader = (MetricReader){ .path = g_build_filename(dir, "metrics.jsonl", NULL), .replaced = -1, .of_end = of_end };
+    *reader = (MetricReader){
+        .path = g_build_filename(dir, "metrics.jsonl", NULL), .replaced = -1, .valid_step = NOT_VALID, .of_end = of_end
+    };
     if (metric_lines_open(&reader->file, reader->path, error) && reader->file) {
         reader->line = g_malloc(LINE_LIMIT);
         return true;
@@ -188,6 +191,13 @@ static const char *set_of_data(const json_t *sets, const char *data)
     return NULL;
 }
 
+/* The step of a record with a held-out loss: the next record with this step is of the same evaluation. NOT_VALID for
+ * another record. */
+static int64_t step_of_valid(const json_t *json)
+{
+    return json && value_kind(json) == METRIC_VALID ? metric_step(json) : NOT_VALID;
+}
+
 /* Whether a line may have a held-out loss, or a start's list of sets: most lines have neither, and are not parsed. */
 static bool tells_sets(const char *line, size_t bytes)
 {
@@ -199,21 +209,21 @@ static bool tells_sets(const char *line, size_t bytes)
 static void find_first_set(MetricReader *reader)
 {
     const long here = ftell(reader->file);
-    bool follows = false; /* the line before has a held-out loss */
+    int64_t before = NOT_VALID; /* step_of_valid of the line before */
     if (fseek(reader->file, reader->begin, SEEK_SET) != 0)
         return;
     for (size_t n; next_metric_line(reader, &n);) {
         json_t *json = n <= LINE_LIMIT && tells_sets(reader->line, n) ? metric_record(reader->line, n) : NULL;
-        const bool valid = json && value_kind(json) == METRIC_VALID;
+        const int64_t step = step_of_valid(json);
         json_t *sets = json ? sets_of_start(json) : NULL;
         if (sets) {
             json_decref(reader->sets);
             reader->sets = json_incref(sets);
-        } else if (valid && !follows) {
+        } else if (step != NOT_VALID && step != before) {
             g_free(reader->first_set);
             reader->first_set = g_strdup(json_text(json, "name"));
         }
-        follows = valid;
+        before = step;
         json_decref(json);
     }
     if (reader->sets) {
@@ -232,7 +242,7 @@ static void note_set(MetricReader *reader)
         find_first_set(reader);
     const char *was = data_of_set(reader->sets_here, record->set), *is = data_of_set(reader->sets, record->set),
                *now = was && g_strcmp0(was, is) != 0 ? set_of_data(reader->sets, was) : NULL;
-    record->leads = !reader->follows;
+    record->leads = record->step != reader->valid_step;
     record->replaced = was && is && strcmp(was, is) != 0 && now == NULL;
     record->set = now ? now : record->set;
     record->first_set = !record->replaced && g_strcmp0(record->set, reader->first_set) == 0;
@@ -261,7 +271,7 @@ bool metric_reader_next(MetricReader *reader)
         }
         if (record->kind == METRIC_VALID)
             note_set(reader);
-        reader->follows = record->kind == METRIC_VALID;
+        reader->valid_step = step_of_valid(json);
         return true;
     }
     return false;

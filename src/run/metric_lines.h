@@ -43,7 +43,8 @@ typedef struct MetricReader {
     FILE *file;
     long begin;               /* of the first line */
     json_t *sets, *sets_here; /* the held-out sets of the last start, and of the last one so far; NULL means unknown */
-    bool of_end, follows;     /* follows: the record before has a held-out loss */
+    int64_t valid_step;       /* of the record before; -2 means that it has no held-out loss */
+    bool of_end;
 } MetricReader;
 
 /* Opens DIR/metrics.jsonl; a folder without one is an error. Close the reader only if this returned true. */

@@ -159,6 +159,7 @@ static void the_first_set_is_that_of_the_last_start(void)
     } files[] = {
         { VALID(1, "a", 1) VALID(1, "b", 2) LINE(2) VALID(2, "b", 3) VALID(2, "a", 4), "a1 *b2 *b3 a4 " },
         { VALID(1, "a", 1) LINE(2) VALID(2, "b", 3) LINE(3), "a1 *b3 " },
+        { VALID(1, "a", 1) VALID(1, "b", 2) VALID(2, "b", 3) VALID(2, "a", 4), "a1 *b2 *b3 a4 " }, /* no line between */
         { START(0, SET("a", "1") "," SET("b", "2")) VALID(1, "a", 1) VALID(1, "b", 2)
               START(1, SET("b", "2") "," SET("a", "1")) VALID(2, "b", 3) VALID(2, "a", 4),
           "a1 *b2 *b3 a4 " },
@@ -177,6 +178,22 @@ static void the_first_set_is_that_of_the_last_start(void)
             g_autofree char *sets = sets_of(files[i].text, of_end);
             g_assert_cmpstr(sets, ==, files[i].sets);
         }
+}
+
+/* Steps may be evaluated one after another, without a line of training between them. */
+static void each_evaluation_has_a_first_record(void)
+{
+    static const char text[] = VALID(1, "a", 1) VALID(1, "b", 2) VALID(2, "a", 3) VALID(2, "b", 4) VALID(3, "a", 5);
+    static const bool leads[] = { true, false, true, false, true };
+    char *folder = folder_of(text, strlen(text));
+    MetricReader reader;
+    g_assert_true(metric_reader_open(&reader, folder, NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(leads); i++) {
+        g_assert_true(metric_reader_next(&reader));
+        g_assert_cmpint(reader.record.leads, ==, leads[i]);
+    }
+    g_assert_true(metric_reader_close(&reader, NULL));
+    folder_remove(folder);
 }
 
 static void a_folder_without_the_file_is_no_run(void)
@@ -198,6 +215,7 @@ int main(int argc, char **argv)
     g_test_add_func("/metric_lines/long_lines_and_files_take_bounded_memory", long_lines_and_files_take_bounded_memory);
     g_test_add_func("/metric_lines/the_first_set_stays_the_first", the_first_set_stays_the_first);
     g_test_add_func("/metric_lines/the_first_set_is_that_of_the_last_start", the_first_set_is_that_of_the_last_start);
+    g_test_add_func("/metric_lines/each_evaluation_has_a_first_record", each_evaluation_has_a_first_record);
     g_test_add_func("/metric_lines/a_folder_without_the_file_is_no_run", a_folder_without_the_file_is_no_run);
     return g_test_run();
 }
