@@ -201,7 +201,8 @@ static bool has_lost_best(const Trainer *t)
     return t->state.best_step >= 0 && !g_file_test(best, G_FILE_TEST_IS_DIR);
 }
 
-/* Makes the best existing checkpoint the best, from which train.patience counts, unless it has ended the run. */
+/* Makes the best existing checkpoint the best. train.patience counts from there, or from the missing one if that was
+ * later: a run that it has not ended goes on. */
 static void find_other_best(Trainer *t)
 {
     TrainState *state = &t->state;
@@ -211,7 +212,7 @@ static void find_other_best(Trainer *t)
     state->best_step = best.step;
     state->best_value = best.value;
     if (!trainer_out_of_patience(t))
-        state->stale = best.stale;
+        state->stale = MIN(state->stale, best.stale);
 }
 
 /* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */

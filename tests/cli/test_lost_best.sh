@@ -44,4 +44,12 @@ expect 0 'b means the newest one, step 25' "$loam" eval b
 "$loam" train b train.stop_at=40 2>log || fail "$(cat log)"
 grep -q 'there is no best one until the next evaluation' log && [ "$(best b)" = step-00000030 ] || fail "$(best b): $(cat log)"
 grep -q '"stale": 1,' b/checkpoints/latest/state.json || fail "patience: $(grep stale b/checkpoints/latest/state.json)"
+
+# The best one that exists is older than the missing one: train.patience still counts from the missing one.
+$first run.dir=c train.eval_every=5 train.keep_last=9 train.patience=2 train.stop_at=20 2>err || fail "$(cat err)"
+"$loam" train c optim.lr=1 train.stop_at=25 2>err || fail "$(cat err)"
+[ "$(best c)" = step-00000020 ] || fail "best: $(best c)"
+rm -r c/checkpoints/step-00000020
+"$loam" train c optim.lr=0 train.stop_at=0 2>log || fail "$(cat log)"
+grep -q 'of those that exist step 15 is the best' log && grep -q '^step 30  no better held-out loss in 2 evaluations' log || fail "$(cat log)"
 echo "ok: a best checkpoint that is missing"
