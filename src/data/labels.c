@@ -85,12 +85,12 @@ void labels_tell_renamed(const char *old, const char *names)
 /* ---- names that look alike ---- */
 
 /* A character that shows nothing and takes no place, such as a zero-width space, a byte order mark or the choice of an
- * emoji's style. */
+ * emoji's style; unlike the letters (tags) that say which flag an emoji is. */
 static bool is_widthless(gunichar c)
 {
     const GUnicodeType type = g_unichar_type(c);
-    return type == G_UNICODE_FORMAT || (type == G_UNICODE_CONTROL && !g_unichar_isspace(c)) ||
-           (c >= 0xfe00 && c <= 0xfe0f);
+    return (type == G_UNICODE_FORMAT && !(c >= 0xe0020 && c <= 0xe007f)) ||
+           (type == G_UNICODE_CONTROL && !g_unichar_isspace(c)) || (c >= 0xfe00 && c <= 0xfe0f);
 }
 
 char *labels_key(const char *name, bool joined)

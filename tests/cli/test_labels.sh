@@ -246,6 +246,9 @@ printf 'bari\tcaf\xc3\xa9\nkoti\tbad\nmesa\tcafe\xcc\x81\n' >alike.tsv
 refuse 'are "cafe[U+0301]" and "café" one class?' task.data=alike.tsv $text 'task.label={mark}'
 printf 'bari\tgoo\xe2\x80\x8bd\nkoti\tbad\nmesa\tgood\n' >alike.tsv
 refuse 'are "good" and "goo[U+200B]d" one class?' task.data=alike.tsv $text 'task.label={mark}'
+flag='\xf0\x9f\x8f\xb4\xf3\xa0\x81\xa7\xf3\xa0\x81\xa2\xf3\xa0\x81'
+printf 'bari\t'$flag'\xa5\nkoti\t'$flag'\xb3\n' >flags.tsv # they differ in tags
+run run.dir=runs/flags task.data=flags.tsv $text 'task.label={mark}' train.length="1 steps"
 printf 'text,spam\nhello mum,ham\nbuy now,spam\n' >spam.csv
 printf '{"text": "buy now", "spam": "spam"}\n{"text": "hello mum", "spam": "ham"}\n' >spam.jsonl
 printf 'text\tmark\nbari\tbad\n' >run.tsv
@@ -263,6 +266,9 @@ for family in base t5; do
         expect 0 'target  spam' "$loam" task show $family.yaml task.data=$data 'task.input={text}' 'task.label={spam}' --n 9
     done
 done
+# An empty cell of a column without a name is no name.
+sed 's/\t/\t\t/' marks.tsv >unnamed.tsv
+"${made[@]}" task.data=unnamed.tsv task.columns=text,,mark >out 2>&1 && ! grep -q 'called as' out || fail "$(cat out)"
 expect 1 'run.tsv:1: the cells are "text, mark"' "$loam" eval runs/marks --task task.valid=run.tsv
 echo "ok: labels that mean none, alike, and of a header"
 

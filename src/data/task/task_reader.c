@@ -202,6 +202,7 @@ static bool check_braces(const TaskReader *reader, const Record *record, GError 
 size_t task_named_cells(const RecordSource *source, RecordFormat format, const Record *record)
 {
     size_t n = 0;
+    bool named = false;
     const char *name;
     json_t *cell;
     if (source->header != RECORD_BY_FORMAT || !source->columns || !*source->columns ||
@@ -210,9 +211,11 @@ size_t task_named_cells(const RecordSource *source, RecordFormat format, const R
     json_object_foreach((json_t *)(uintptr_t)record->levels[0], name, cell)
     {
         g_autofree char *text = g_strstrip(g_strdup(json_string_value(cell)));
-        n += g_ascii_strcasecmp(text, name) == 0;
+        const bool same = g_ascii_strcasecmp(text, name) == 0;
+        n += same;
+        named |= same && *name;
     }
-    return n;
+    return named ? n : 0;
 }
 
 /* With the first record: an error if it is a table's header, if a template lacks braces, or if a table lacks a column
