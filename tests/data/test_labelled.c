@@ -318,10 +318,13 @@ static char *read_conll(const char *text)
 static void conll_sentences_are_records_of_lists(void)
 {
     g_autofree char *good = read_conll("-DOCSTART- -X- O\n\nba B\nko I\n\n\nri\tO\n"),
-                    *bad = read_conll("ba B\nko\nri O\n\ntu O\n"), *none = read_conll("\n\n");
+                    *bad = read_conll("ba B\nko\nri O\n\ntu O\n"), *none = read_conll("\n\n"),
+                    *byte = read_conll("ba B\nko \xff\nri O\nsu \xff\nlu O\n\ntu O\n");
     g_assert_cmpstr(good, ==, "{\"1\":[\"ba\",\"ko\"],\"2\":[\"B\",\"I\"]}{\"1\":[\"ri\"],\"2\":[\"O\"]}");
     g_assert_cmpstr(bad, ==, "words.conll:2: 1 columns where 2 are wanted (1, 2){\"1\":[\"tu\"],\"2\":[\"O\"]}");
     g_assert_cmpstr(none, ==, "");
+    g_assert_true(g_str_has_prefix(byte, "words.conll:2: column 1: not UTF-8 (byte 0xff)"));
+    g_assert_true(g_str_has_suffix(byte, "do not tell which{\"1\":[\"tu\"],\"2\":[\"O\"]}"));
 }
 
 static void names_of_classes_are_found_and_counted(void)

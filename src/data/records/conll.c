@@ -79,18 +79,30 @@ static bool is_end(const RecordReader *reader)
     return reader_is_blank(line) || g_str_has_prefix(line, DOCUMENT_START);
 }
 
-/* After an invalid word the rest of its sentence is skipped. */
+/* Reads the next line. *bad becomes its error, unless that is set to one after which the file goes on as well. */
+static Found next_word_line(RecordReader *reader, GError **bad)
+{
+    g_autoptr(GError) problem = NULL;
+    const Found found = reader_next_line(reader, reader->lines[0], &problem);
+    if (problem && (*bad == NULL || !record_reader_goes_on(reader))) {
+        g_clear_error(bad);
+        *bad = g_steal_pointer(&problem);
+    }
+    return found;
+}
+
+/* After an invalid word, or a line that is not text, the rest of its sentence is skipped. */
 static Found next_sentence(RecordReader *reader, GError **error)
 {
     json_t *sentence = json_object();
     g_autoptr(GError) bad = NULL;
     g_autofree char *start = NULL; /* position of the first word */
     Found found;
-    while ((found = reader_next_line(reader, reader->lines[0], error)) == FOUND_RECORD) {
-        const bool any = bad || json_object_size(sentence) > 0;
-        if (is_end(reader) && any)
+    while ((found = next_word_line(reader, &bad)) != FOUND_END && record_reader_goes_on(reader)) {
+        const bool any = bad || json_object_size(sentence) > 0, ends = found == FOUND_RECORD && is_end(reader);
+        if (ends && any)
             break;
-        if (is_end(reader) || bad)
+        if (ends || bad)
             continue;
         if (!any) {
             g_free(start);
@@ -98,14 +110,15 @@ static Found next_sentence(RecordReader *reader, GError **error)
         }
         add_conll_word(reader, sentence, &bad);
     }
-    if (found != FOUND_ERROR && !bad && json_object_size(sentence) > 0) {
+    if (!bad && json_object_size(sentence) > 0) {
         g_string_assign(reader->where, start);
         return reader_take_root(reader, sentence, error);
     }
     json_decref(sentence);
-    if (found != FOUND_ERROR && bad)
-        g_propagate_error(error, g_steal_pointer(&bad));
-    return found == FOUND_ERROR || (error && *error) ? FOUND_ERROR : FOUND_END;
+    if (!bad)
+        return FOUND_END;
+    g_propagate_error(error, g_steal_pointer(&bad));
+    return FOUND_ERROR;
 }
 
 const RecordKind conll_records = { .suffixes = { ".conll", ".bio" },
