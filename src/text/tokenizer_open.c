@@ -414,20 +414,27 @@ void tokenizer_add_sentinels(Tokenizer *tok, int n)
     open_finder(tok);
 }
 
+/* Other tokenizers than a T5's, such as a Llama's, may have a piece that only has the name of the first sentinel. */
 static bool place_sentinels(Tokenizer *tok, GError **error)
 {
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
     tok->sentinels = g_array_new(FALSE, FALSE, sizeof(int));
-    bool of_ast_t5 = tokenizer_target_end(tok) >= 0;
-    bool own = of_ast_t5 || tokenizer_id(tok, "<extra_id_0>") >= 0;
-    for (int i = 0; own && i < TOKENIZER_MAX_SENTINELS; i++) {
+    const bool of_ast_t5 = tokenizer_target_end(tok) >= 0, own = of_ast_t5 || tokenizer_id(tok, "<extra_id_0>") >= 0;
+    const char *first = of_ast_t5 ? TOKENIZER_TARGET_END : "<extra_id_0>";
+    g_autofree char *missing = NULL;
+    for (int i = 0; own && !missing && i < TOKENIZER_SENTINELS; i++) {
+        g_autofree char *name = sentinel_name(of_ast_t5, i);
+        missing = tokenizer_id(tok, name) < 0 ? g_steal_pointer(&name) : NULL;
+    }
+    if (missing && (of_ast_t5 || tok->roles[ROLE_BOS] < 0))
+        return fail_user(error, "it has a piece %s, but no %s", first, missing);
+    if (missing)
+        log_warning("%s: it has a piece %s, but no %s: none of its pieces is a sentinel", tok->path, first, missing);
+    for (int i = 0; own && !missing && i < TOKENIZER_MAX_SENTINELS; i++) {
         g_autofree char *name = sentinel_name(of_ast_t5, i);
         int id = tokenizer_id(tok, name);
-        if (id < 0 && i >= TOKENIZER_SENTINELS)
-            break;
         if (id < 0)
-            return fail_user(error, "it has a piece %s, but no %s", of_ast_t5 ? TOKENIZER_TARGET_END : "<extra_id_0>",
-                             name);
+            break;
         append_sentinel(tok, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
             add_new_token(tok, (AddedToken){ .content = name, .id = id, .special = true });

@@ -89,3 +89,12 @@ berts run.dir=fresh model.vocab_multiple=1 train.length='4 steps'
 berts run.dir=again model.vocab_multiple=1 tokenizer.path=fresh train.length='4 steps'
 cmp {fresh,again}/checkpoints/latest/weights-00001-of-00001.safetensors || fail "the copied tokenizer trains otherwise"
 echo "ok: tokens that settings append change no model that was trained without them"
+
+# A piece that only has the name of a sentinel: a GPT takes such a tokenizer, a T5 does not.
+"$loam" tokenizer train --kind byte-bpe --special-tokens 'bos=<s>,eos=</s>,pad=<pad>,unk=<unk>,<extra_id_0>' --vocab-size 280 \
+    --out llama corpus.txt 2>err || fail "$(cat err)"
+expect 0 'warning: llama/tokenizer.json: it has a piece <extra_id_0>, but no <extra_id_1>' "$loam" prepare --tokenizer llama --out named corpus.txt
+small="model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 tokenizer.path=llama data.train=named train.length=1steps train.batch=1samples"
+echo '{}' >empty.yaml
+"$loam" train empty.yaml run.dir=named-gpt model.family=gpt model.n_enc=0 model.n_dec=1 $small 2>log || fail "$(tail -n 1 log)"
+expect 1 'has a piece <extra_id_0>, but not the other sentinels' "$loam" train empty.yaml run.dir=named-t5 model.family=t5 model.n_enc=1 model.n_dec=1 $small

@@ -213,6 +213,21 @@ static void a_model_s_own_sentinels_are_used(void)
     expect_user_error(error, "it has a piece <extra_id_0>, but no <extra_id_10>");
 }
 
+static void a_piece_of_a_sentinel_s_name_is_none(void)
+{
+    g_autofree char *path = g_build_filename(folder, "llama.model", NULL);
+    g_autoptr(GError) error = NULL;
+    TokenizerTraining training = training_of(path, 150);
+    training.family = "gpt"; /* it has <s> */
+    tokenizer_train(&training, babble_next, &(Babble){ .n_lines = 400 }, &error);
+    g_assert_no_error(error);
+    append_sentinels(path, 0, 0);
+    Tokenizer *tok = open_or_fail(path);
+    g_assert_cmpint(tokenizer_sentinels(tok), ==, 0);
+    g_assert_cmpint(tokenizer_id(tok, "<extra_id_0>"), ==, 150);
+    tokenizer_close(tok);
+}
+
 static void decoding_leaves_out_pad_eos_and_strangers(void)
 {
     g_autofree char *path = train("strangers.model", "unigram", 0);
@@ -509,6 +524,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tokenizer/byte_fallback_keeps_unseen_characters", byte_fallback_keeps_unseen_characters);
     g_test_add_func("/tokenizer/sentinels_are_text_unless_asked_for", sentinels_are_text_unless_asked_for);
     g_test_add_func("/tokenizer/a_model_s_own_sentinels_are_used", a_model_s_own_sentinels_are_used);
+    g_test_add_func("/tokenizer/a_piece_of_a_sentinel_s_name_is_none", a_piece_of_a_sentinel_s_name_is_none);
     g_test_add_func("/tokenizer/decoding_leaves_out_pad_eos_and_strangers", decoding_leaves_out_pad_eos_and_strangers);
     g_test_add_func("/tokenizer/refuses_text_that_is_not_utf8", refuses_text_that_is_not_utf8);
     g_test_add_func("/tokenizer/refuses_what_is_no_model", refuses_what_is_no_model);

@@ -208,7 +208,13 @@ Tokenizer *config_open_tokenizer(const Config *config, GError **error)
         return fail_tokenizer(config, error);
     if (config->model.vocab > 0)
         tokenizer_fit(tok, config->model.vocab);
-    if (needs_sentinels(config, tok))
+    const bool needs = needs_sentinels(config, tok);
+    if (needs && tokenizer_sentinels(tok) == 0 && tokenizer_id(tok, "<extra_id_0>") >= 0)
+        return fail_user(error,
+                         "the tokenizer %s has a piece <extra_id_0>, but not the other sentinels, which this "
+                         "model needs",
+                         tokenizer_path(tok));
+    if (needs)
         tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
     if (*config->tokenizer.blanks && !tokenizer_set_blanks(tok, config->tokenizer.blanks, error))
         return fail_context(error, "tokenizer.blanks");
