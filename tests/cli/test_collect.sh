@@ -127,6 +127,18 @@ done
 grep -Eq '^runs/pair/others +2 +- +- ' out || fail "$(cat out)"
 echo "ok: two tasks side by side"
 
+# Options are compared over all tasks, but for those of a task, and those that decide nothing that is learnt.
+other="task.data=others.tsv train.length=5"
+"$loam" train config.yaml run.dir=runs/pair/slow $other optim.lr=1e-3 run.seed=7 2>log || fail "$(tail -n 1 log)"
+"$loam" collect runs/pair/marks runs/pair/slow --scores accuracy >out
+[ "$(sed 1d out | sed 's/  .*//' | tr '\n' ' ')" = 'optim.lr=0.01 optim.lr=0.001 ' ] || fail "$(cat out)"
+"$loam" train config.yaml run.dir=runs/pair/heads $other model.classifier=sequence task.target= 'task.label={mark}' task.positive= \
+    task.scores=accuracy train.micro_batch='8 samples' train.batch='8 samples' data.target_length=0 data.input_length=24 2>log || fail "$(tail -n 1 log)"
+"$loam" collect runs/pair/marks runs/pair/heads --scores accuracy >out
+grep -Eq '^all runs +2 ' out && [ "$(wc -l <out)" = 2 ] || fail "$(cat out)"
+rm -r runs/pair/slow runs/pair/heads
+echo "ok: options over all tasks"
+
 # Runs that differ in an option of their task or in the examples of their table are no seeds of each other; a copy of a
 # table is the same table.
 tells() { "$loam" train config.yaml "run.dir=runs/tells/$1" train.length='2 steps' "${@:2}" 2>log || fail "$1: $(tail -n 1 log)"; }

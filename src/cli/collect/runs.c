@@ -227,16 +227,33 @@ static void tell_contents(const GPtrArray *runs)
     }
 }
 
-/* Whether an option distinguishes rows: two runs of the same task with the same train.init differ in it. If it differs
+/* Among which runs with the same train.init an option is compared: those of a task if it is an option of the task, of
+ * its data or of its head, or decides nothing that is learnt; those of an objective if its default follows from that;
+ * otherwise all. */
+static const char *compared_among(const CollectedRun *run, const char *option)
+{
+    static const char *const of_task[] = { "model.classifier",       "model.labels",         "model.sentence_head",
+                                           "model.head_bias",        "model.head_transform", "model.pooler",
+                                           "model.classifier_dense", "train.class_weights",  NULL };
+    static const char *const of_objective[] = { "model.tie_embeddings", "train.batch", "train.length", NULL };
+    if (g_strv_contains(of_objective, option))
+        return setting(run, "data.objective");
+    const bool own = g_str_has_prefix(option, "task.") || g_str_has_prefix(option, "data.") ||
+                     g_strv_contains(of_task, option) || !config_is_learning(option);
+    return own && strcmp(option, "train.init") != 0 ? run->task : "";
+}
+
+/* Whether an option distinguishes rows: two runs with the same train.init that are compared differ in it. If it differs
  * only between values of train.init, as the width of a model does, then train.init is what distinguishes the rows. */
 static bool tells_rows(const GPtrArray *runs, const char *option)
 {
     const bool is_init = strcmp(option, "train.init") == 0;
-    /* group of runs (task and train.init) -> value of the option */
+    /* group of runs (see compared_among, and train.init) -> value of the option */
     g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < runs->len; i++) {
         const CollectedRun *run = runs->pdata[i];
-        g_autofree char *group = g_strdup_printf("%s\n%s", run->task, is_init ? "" : setting(run, "train.init"));
+        g_autofree char *group =
+            g_strdup_printf("%s\n%s", compared_among(run, option), is_init ? "" : setting(run, "train.init"));
         const char *value = setting(run, option), *first = g_hash_table_lookup(firsts, group);
         if (first && strcmp(first, value) != 0)
             return true;
