@@ -1,5 +1,4 @@
-/* tokenizer_open.c: opens a tokenizer: finds its files, reads the model, and adds the tokens, roles and sentinels that
- * the files beside it name. */
+/* tokenizer_open.c: opens a tokenizer: its files, its model, and the tokens, roles and sentinels that these name. */
 #include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
@@ -90,8 +89,7 @@ static GPtrArray *find_files(const char *path, GError **error)
     return files;
 }
 
-/* Whether a file may be read in place of a tokenizer.json that cannot be read: it says itself how text is split, which
- * a vocabulary does not. */
+/* Whether a file may be read in place of a tokenizer.json that cannot be read: it says itself how text is split. */
 static bool stands_alone(const char *path)
 {
     return g_str_has_suffix(path, LLAMA_FILE) || g_str_has_suffix(path, kind_tiktoken.file_name);
@@ -421,20 +419,19 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
     tok->sentinels = g_array_new(FALSE, FALSE, sizeof(int));
     const bool of_ast_t5 = tokenizer_target_end(tok) >= 0, own = of_ast_t5 || tokenizer_id(tok, "<extra_id_0>") >= 0;
     const char *first = of_ast_t5 ? TOKENIZER_TARGET_END : "<extra_id_0>";
-    g_autofree char *missing = NULL;
-    for (int i = 0; own && !missing && i < TOKENIZER_SENTINELS; i++) {
-        g_autofree char *name = sentinel_name(of_ast_t5, i);
-        missing = tokenizer_id(tok, name) < 0 ? g_steal_pointer(&name) : NULL;
+    int n = 0;
+    for (bool found = own; found; n += found) {
+        g_autofree char *name = sentinel_name(of_ast_t5, n);
+        found = n < TOKENIZER_MAX_SENTINELS && tokenizer_id(tok, name) >= 0;
     }
+    g_autofree char *missing = own && n < TOKENIZER_SENTINELS ? sentinel_name(of_ast_t5, n) : NULL;
     if (missing && (of_ast_t5 || tok->roles[ROLE_BOS] < 0))
         return fail_user(error, "it has a piece %s, but no %s", first, missing);
     if (missing)
         log_warning("%s: it has a piece %s, but no %s: none of its pieces is a sentinel", tok->path, first, missing);
-    for (int i = 0; own && !missing && i < TOKENIZER_MAX_SENTINELS; i++) {
+    for (int i = 0; !missing && i < n; i++) {
         g_autofree char *name = sentinel_name(of_ast_t5, i);
         int id = tokenizer_id(tok, name);
-        if (id < 0)
-            break;
         append_sentinel(tok, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
             add_new_token(tok, (AddedToken){ .content = name, .id = id, .special = true });
