@@ -115,7 +115,9 @@ static void plan_schedule(Trainer *t, bool count_tokens)
     const bool changed = has_changed_batch(t);
     for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
         const int64_t samples = config_samples(&t->config, shares[i].amount, loader_epoch_packed(t->train));
-        if (changed && samples > 0 && shares[i].span->unit == UNIT_STEPS)
+        /* a decay before an end in steps is all to come, in batches of this configuration */
+        const bool to_come = shares[i].span == &schedule->decay && schedule->total.unit == UNIT_STEPS;
+        if (changed && samples > 0 && shares[i].span->unit == UNIT_STEPS && !to_come)
             *shares[i].span = (RunSpan){ (double)samples, UNIT_SAMPLES };
     }
     for (size_t i = 0; i < G_N_ELEMENTS(shares); i++)

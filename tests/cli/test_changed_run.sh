@@ -32,6 +32,13 @@ stops $first run.dir=decay 'train.length=400 samples' optim.decay_until='400 sam
 "$loam" train decay 'train.batch=8 samples' train.exit_every=0 2>err || fail "$(cat err)"
 sed -n 's/.*"kind":"train","step":40,.*"lr":\([-0-9.e]*\),.*/\1/p' decay/metrics.jsonl | awk '{ exit !($1 > 1.5e-3 && $1 < 1.8e-3) }' ||
     fail "the rate of a decay in samples: $(grep '"kind":"train"' decay/metrics.jsonl)"
+# A last decay in samples takes its samples: 64 are the last 8 steps of 8 samples, whatever the steps before had.
+stops $first run.dir=wsd 'train.length=400 samples' optim.schedule=wsd optim.decay_curve=linear optim.decay_length='64 samples' \
+    'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=40
+"$loam" train wsd 'train.batch=8 samples' train.exit_every=0 train.log_every=1 2>err || fail "$(cat err)"
+sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"lr":\([-0-9.e]*\),.*/\1 \2/p' wsd/metrics.jsonl >rates
+awk '$1 == 73 && $2 == 3e-3 { full = 1 } $1 == 77 && $2 > 1.4e-3 && $2 < 1.6e-3 { half = 1 } END { exit !(full && half) }' rates ||
+    fail "the rates of a last decay in samples: $(cat rates)"
 
 # A run that was not trained with its options from the start is marked, by what decides the learning.
 first="$loam train config.yaml train.eval_every=20 train.save_every=10 train.log_every=20"
