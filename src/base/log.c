@@ -199,7 +199,7 @@ void log_line(const char *prefix, bool shown, const char *format, ...)
     g_autofree char *printable = text_printable(message), *line = g_strconcat(prefix, printable, "\n", NULL);
     LogFile *file = current_file();
     shown = shown && log_speaks();
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (shown && bar.what)
         write_stderr(CLEAR_LINE);
     if (shown)
@@ -208,7 +208,6 @@ void log_line(const char *prefix, bool shown, const char *format, ...)
         copy_to_file(file, line);
     if (shown && bar.what)
         draw_bar();
-    g_mutex_unlock(&lock);
 }
 
 bool log_to_file(const char *path, GError **error)
@@ -217,10 +216,9 @@ bool log_to_file(const char *path, GError **error)
     if (path && opened == NULL)
         return false;
     LogFile *file = current_file();
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     io_abort(file->io); /* nothing is lost: every line was flushed */
     *file = (LogFile){ .io = opened };
-    g_mutex_unlock(&lock);
     return true;
 }
 
@@ -236,20 +234,19 @@ void progress_open(const char *what, const char *unit, uint64_t total)
 {
     if (!log_speaks() || !isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     clear_bar();
     bar.what = g_strdup(what);
     bar.unit = g_strdup(unit);
     bar.total = total;
     draw_bar();
-    g_mutex_unlock(&lock);
 }
 
 void progress_update(uint64_t done)
 {
     if (!log_speaks())
         return;
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (bar.what) {
         double now = clock_seconds();
         if (!bar.updated) {
@@ -261,7 +258,6 @@ void progress_update(uint64_t done)
         if (now - bar.drawn_s >= REDRAW_S)
             draw_bar();
     }
-    g_mutex_unlock(&lock);
 }
 
 void progress_note(const char *format, ...)
@@ -270,24 +266,21 @@ void progress_note(const char *format, ...)
     if (!log_speaks())
         return;
     va_start(args, format);
-    char *note = g_strdup_vprintf(format, args);
+    g_autofree char *note = g_strdup_vprintf(format, args);
     va_end(args);
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (bar.what) {
         g_free(bar.note);
         bar.note = g_steal_pointer(&note);
     }
-    g_mutex_unlock(&lock);
-    g_free(note);
 }
 
 void progress_close(void)
 {
     if (!log_speaks())
         return;
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (bar.what)
         write_stderr(CLEAR_LINE);
     clear_bar();
-    g_mutex_unlock(&lock);
 }

@@ -68,29 +68,24 @@ CommCounts comm_counts(const Comm *comm)
     Comm *shared = (Comm *)(gintptr)comm;
     if (comm->size == 1)
         return (CommCounts){ 0 };
-    monitor_enter(&shared->monitor);
-    CommCounts counts = comm->counts;
-    monitor_leave(&shared->monitor);
-    return counts;
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&shared->monitor);
+    return comm->counts;
 }
 
 void comm_record(Comm *comm)
 {
     if (comm->size == 1)
         return;
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     comm->events = g_array_new(false, false, sizeof(CommEvent));
-    monitor_leave(&comm->monitor);
 }
 
 GArray *comm_recorded(Comm *comm)
 {
     if (comm->size == 1)
         return g_array_new(false, false, sizeof(CommEvent));
-    monitor_enter(&comm->monitor);
-    GArray *events = g_steal_pointer(&comm->events);
-    monitor_leave(&comm->monitor);
-    return events;
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
+    return g_steal_pointer(&comm->events);
 }
 
 CommCall comm_call(Comm *comm)

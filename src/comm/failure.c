@@ -5,25 +5,21 @@ bool comm_failed(Comm *comm)
 {
     if (comm->size == 1)
         return false;
-    monitor_enter(&comm->monitor);
-    bool failed = comm->failure != NULL;
-    monitor_leave(&comm->monitor);
-    return failed;
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
+    return comm->failure != NULL;
 }
 
 bool comm_fail(Comm *comm, int lost, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *why = g_strdup_vprintf(format, arguments);
+    g_autofree char *why = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     if (comm->failure == NULL) {
         comm->failure = g_steal_pointer(&why);
         comm->lost = lost;
     }
-    monitor_leave(&comm->monitor);
-    g_free(why);
     return false;
 }
 
@@ -31,9 +27,8 @@ bool comm_check(Comm *comm, GError **error)
 {
     if (!comm_failed(comm))
         return true;
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     fail_machine(error, "%s", comm->failure);
-    monitor_leave(&comm->monitor);
     return false;
 }
 
@@ -46,8 +41,6 @@ int comm_lost(Comm *comm)
 {
     if (!comm_failed(comm))
         return -1;
-    monitor_enter(&comm->monitor);
-    int lost = comm->lost;
-    monitor_leave(&comm->monitor);
-    return lost < 0 ? lost : comm_number(comm, lost);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
+    return comm->lost < 0 ? comm->lost : comm_number(comm, comm->lost);
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <glib.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -24,10 +25,11 @@ static inline void monitor_clear(Monitor *monitor)
     pthread_cond_destroy(&monitor->changed);
 }
 
-/* Locks the mutex. */
-static inline void monitor_enter(Monitor *monitor)
+/* Locks the mutex, and returns the monitor for a g_autoptr(Monitor), which unlocks it at the end of its block. */
+static inline Monitor *monitor_enter(Monitor *monitor)
 {
     pthread_mutex_lock(&monitor->mutex);
+    return monitor;
 }
 
 /* Unlocks the mutex. */
@@ -35,6 +37,7 @@ static inline void monitor_leave(Monitor *monitor)
 {
     pthread_mutex_unlock(&monitor->mutex);
 }
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Monitor, monitor_leave)
 
 /* Wakes all threads in monitor_wait and monitor_wait_until. */
 static inline void monitor_wake(Monitor *monitor)

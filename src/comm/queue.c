@@ -76,13 +76,12 @@ static void run_job(Comm *comm, const Job *job)
     double start = clock_seconds();
     bool done = do_job(comm, job);
     const CommEvent event = { job->kind, done ? queue_sent_bytes(comm, job) : 0, start, clock_seconds() - start };
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     comm->counts.calls++;
     comm->counts.busy_s += event.seconds;
     comm->counts.sent_bytes += event.bytes;
     if (comm->events)
         g_array_append_val(comm->events, event);
-    monitor_leave(&comm->monitor);
 }
 
 static void *work_queue(void *argument)
@@ -129,7 +128,7 @@ void queue_close(CommQueue *queue)
 
 CommWork queue_add(CommQueue *queue, const Job *job)
 {
-    monitor_enter(&queue->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&queue->monitor);
     while (queue->added - queue->done == JOBS)
         monitor_wait(&queue->monitor);
     Job *slot = &queue->jobs[queue->added % JOBS];
@@ -139,7 +138,6 @@ CommWork queue_add(CommQueue *queue, const Job *job)
     slot->own_starts = g_memdup2(job->own_starts, bytes);
     CommWork number = ++queue->added;
     monitor_wake(&queue->monitor);
-    monitor_leave(&queue->monitor);
     return number;
 }
 
@@ -153,17 +151,14 @@ void queue_wait(CommQueue *queue, CommWork work_number)
     queue->waiting--;
     monitor_leave(&queue->monitor);
     Comm *comm = queue->comm;
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     comm->counts.waited_s += clock_seconds() - start;
-    monitor_leave(&comm->monitor);
 }
 
 CommCall queue_call(CommQueue *queue)
 {
-    CommCall call = { 0 };
-    monitor_enter(&queue->monitor);
-    if (queue->waiting && queue->done < queue->added)
-        call = (CommCall){ comm_event_names[queue->jobs[queue->done % JOBS].kind], queue->waiting_since };
-    monitor_leave(&queue->monitor);
-    return call;
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&queue->monitor);
+    if (queue->waiting == 0 || queue->done == queue->added)
+        return (CommCall){ 0 };
+    return (CommCall){ comm_event_names[queue->jobs[queue->done % JOBS].kind], queue->waiting_since };
 }

@@ -107,11 +107,10 @@ static bool arrive(Comm *comm, const void *offered)
 static const void *const *meet(Comm *comm, const void *offered)
 {
     ThreadGroup *group = comm->impl;
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     const void **all = group->offered + group->meetings % 2 * (uint64_t)group->size;
     bool met = arrive(comm, offered);
     group->reading += met;
-    monitor_leave(&group->monitor);
     return met ? all : NULL;
 }
 
@@ -119,13 +118,12 @@ static const void *const *meet(Comm *comm, const void *offered)
 static bool leave(Comm *comm)
 {
     ThreadGroup *group = comm->impl;
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     group->reading--;
     monitor_wake(&group->monitor);
     bool left = arrive(comm, NULL);
     while (!left && group->reading > 0)
         monitor_wait(&group->monitor);
-    monitor_leave(&group->monitor);
     return left;
 }
 
@@ -196,12 +194,10 @@ static bool thread_send(Comm *comm, Tensor x, int to)
 {
     ThreadGroup *group = comm->impl;
     Mailbox *box = &group->boxes[comm->rank * group->size + to];
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     *box = (Mailbox){ x.p, (size_t)tensor_count(x) * dtype_bytes(x.dtype) };
     monitor_wake(&group->monitor);
-    bool taken = wait_box(comm, box, true, to);
-    monitor_leave(&group->monitor);
-    return taken;
+    return wait_box(comm, box, true, to);
 }
 
 static bool thread_receive(Comm *comm, Tensor x, int from)
@@ -218,10 +214,9 @@ static bool thread_receive(Comm *comm, Tensor x, int from)
     CHECK(message.bytes == bytes, "rank %d sent %zu bytes, rank %d expects %zu", from, message.bytes, comm->rank,
           bytes);
     memcpy(x.p, message.offered, bytes);
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     *box = (Mailbox){ 0 };
     monitor_wake(&group->monitor);
-    monitor_leave(&group->monitor);
     return true;
 }
 
@@ -246,12 +241,10 @@ static void thread_abort(Comm *comm, const char *why)
 static bool thread_gave_up(Comm *comm)
 {
     ThreadGroup *group = comm->impl;
-    monitor_enter(&group->monitor);
-    const bool failed = group->failure != NULL;
-    if (failed)
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
+    if (group->failure)
         comm_fail(comm, group->lost, "%s", group->failure);
-    monitor_leave(&group->monitor);
-    return failed;
+    return group->failure != NULL;
 }
 
 static const CommBackend thread_backend = { .name = "thread",

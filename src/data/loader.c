@@ -273,9 +273,8 @@ bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **e
     CHECK(first >= 0 && n >= 0, "packed sequences %ld + %ld", first, n);
     bool good = true;
     batch_clear(out);
-    g_mutex_lock(&loader->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&loader->mutex);
     for (int64_t i = 0; good && i < n; i++)
         good = add_packed(loader, first + i, out, error);
-    g_mutex_unlock(&loader->mutex);
     return good;
 }

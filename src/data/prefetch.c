@@ -94,10 +94,9 @@ Prefetch *prefetch_open(Loader *loader, int64_t n_packed, int depth, PrefetchSha
 
 void prefetch_set_share(Prefetch *prefetch, PrefetchShare share)
 {
-    g_mutex_lock(&prefetch->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&prefetch->mutex);
     prefetch->share = share;
     prefetch->expected.first = -1;
-    g_mutex_unlock(&prefetch->mutex);
 }
 
 void prefetch_close(Prefetch *prefetch)
@@ -162,8 +161,7 @@ void prefetch_give_back(Prefetch *prefetch, const Batch *batch)
 {
     if (!batch)
         return;
-    g_mutex_lock(&prefetch->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&prefetch->mutex);
     prefetch->n_lent--;
     g_queue_push_tail(&prefetch->spare, (Batch *)batch);
-    g_mutex_unlock(&prefetch->mutex);
 }

@@ -55,21 +55,19 @@ static void remember(IndexedWriter *writer)
     static gsize once;
     if (g_once_init_enter(&once))
         g_once_init_leave(&once, at_quick_exit(remove_unfinished) == 0 ? 1 : 2);
-    g_mutex_lock(&open_mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&open_mutex);
     writer->next = open_writers;
     open_writers = writer;
-    g_mutex_unlock(&open_mutex);
 }
 
 static void forget(const IndexedWriter *writer)
 {
-    g_mutex_lock(&open_mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&open_mutex);
     for (IndexedWriter **at = &open_writers; *at; at = &(*at)->next)
         if (*at == writer) {
             *at = writer->next;
             break;
         }
-    g_mutex_unlock(&open_mutex);
 }
 
 static void writer_free(IndexedWriter *writer)

@@ -76,16 +76,14 @@ static bool first_gpu_opens(void)
     static GMutex lock; /* ranks may be threads */
     static bool tried, opens;
     char why[CUDA_WHY];
-    g_mutex_lock(&lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (!tried) {
         Device *dev = device_open_cuda(0, precision_uniform(DT_F32), why);
         tried = true;
         opens = dev != NULL;
         device_close(dev);
     }
-    const bool known = opens;
-    g_mutex_unlock(&lock);
-    return known;
+    return opens;
 }
 
 bool compute_device_is_gpu(const char *name)

@@ -302,10 +302,8 @@ static bool check_here(const char *dir, const RunFolder *folder, int *lock, GErr
 bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
 {
     static GMutex one; /* the thread that saves asks too, and must not find the lock that this one is taking */
-    g_mutex_lock(&one);
-    const bool here = check_here(dir, folder, lock, error);
-    g_mutex_unlock(&one);
-    return here;
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&one);
+    return check_here(dir, folder, lock, error);
 }
 
 /* Renames checkpoints/NAME to checkpoints/copied-NAME if it is a folder, as in a run that was copied by a program that

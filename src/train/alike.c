@@ -38,10 +38,9 @@ static void *make_call(void *argument)
 {
     Call *call = argument;
     call->value = call->fn(call->context);
-    monitor_enter(&call->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&call->monitor);
     call->done = true;
     monitor_wake(&call->monitor);
-    monitor_leave(&call->monitor);
     return NULL;
 }
 
@@ -49,12 +48,10 @@ static void *make_call(void *argument)
 static bool call_ended(Call *call)
 {
     const double end = clock_seconds() + LOOK_S;
-    monitor_enter(&call->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&call->monitor);
     while (!call->done && monitor_wait_until(&call->monitor, end))
         ;
-    const bool done = call->done;
-    monitor_leave(&call->monitor);
-    return done;
+    return call->done;
 }
 
 /* Returns fn(context), or 0 on a rank that does not call it. Every rank hears again and again of those that do, since

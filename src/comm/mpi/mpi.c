@@ -242,13 +242,12 @@ typedef struct Patience {
 static void *wait_patiently(void *argument)
 {
     Patience *patience = argument;
-    monitor_enter(&patience->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&patience->monitor);
     while (!patience->over && monitor_wait_until(&patience->monitor, patience->end))
         continue;
     if (!patience->over)
         log_warning("MPI waits for the other processes of %d, one of which does not begin: look at their hosts",
                     patience->size);
-    monitor_leave(&patience->monitor);
     return NULL;
 }
 

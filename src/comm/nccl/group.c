@@ -22,32 +22,29 @@ void nccl_group_free(NcclGroup *group)
 
 void nccl_group_watch(NcclGroup *group, DeviceEvent event, JobKind kind)
 {
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     group->pending[group->added++ % NCCL_WATCHED] = (NcclPending){ event, kind, clock_seconds() };
     group->done = MAX(group->done + NCCL_WATCHED, group->added) - NCCL_WATCHED; /* the oldest may be left out */
-    monitor_leave(&group->monitor);
 }
 
 CommCall nccl_group_call(Comm *comm)
 {
     NcclGroup *group = comm->on_gpu;
     CommCall call = { 0 };
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     if (group->done < group->added) {
         const NcclPending *oldest = &group->pending[group->done % NCCL_WATCHED];
         call = (CommCall){ comm_event_names[oldest->kind], oldest->since };
     }
-    monitor_leave(&group->monitor);
     return call;
 }
 
 void nccl_group_abort(NcclGroup *group)
 {
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     if (group->nccl)
         group->library->abort(group->nccl);
     group->nccl = NULL;
-    monitor_leave(&group->monitor);
 }
 
 bool nccl_group_fail(NcclGroup *group, int result)
@@ -80,7 +77,7 @@ static bool look_at_pending(NcclGroup *group)
 {
     const double timeout = group->comm->timeout_s;
     bool late = false;
-    monitor_enter(&group->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&group->monitor);
     while (group->done < group->added) {
         const NcclPending *oldest = &group->pending[group->done % NCCL_WATCHED];
         if (!cuda_reached(group->lane, oldest->event)) {
@@ -89,7 +86,6 @@ static bool look_at_pending(NcclGroup *group)
         }
         group->done++;
     }
-    monitor_leave(&group->monitor);
     return late;
 }
 

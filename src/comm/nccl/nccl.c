@@ -277,10 +277,9 @@ static CommWork nccl_queue(Comm *comm, const Job *job)
         return 0;
     const DeviceEvent event = device_record_event(group->lane);
     nccl_group_watch(group, event, job->kind);
-    monitor_enter(&comm->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&comm->monitor);
     comm->counts.calls++;
     comm->counts.sent_bytes += queue_sent_bytes(comm, job);
-    monitor_leave(&comm->monitor);
     return event + 1;
 }
 

@@ -272,10 +272,9 @@ static void encode_job(void *data, void *opaque)
         g_clear_error(&job->error);
         g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
     }
-    g_mutex_lock(&pipeline->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&pipeline->mutex);
     job->state = JOB_ENCODED;
     g_cond_broadcast(&pipeline->changed);
-    g_mutex_unlock(&pipeline->mutex);
 }
 
 Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options,
@@ -324,7 +323,7 @@ void pipeline_close(Pipeline *pipeline)
 
 PipelineJob *pipeline_next(Pipeline *pipeline)
 {
-    g_mutex_lock(&pipeline->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&pipeline->mutex);
     if (pipeline->written > 0) {
         PipelineJob *previous = &pipeline->slots[(pipeline->written - 1) % pipeline->n_slots];
         pipeline->bytes_under_way -= previous->text->len;
@@ -334,6 +333,5 @@ PipelineJob *pipeline_next(Pipeline *pipeline)
     PipelineJob *job = &pipeline->slots[pipeline->written++ % pipeline->n_slots];
     while (job->state != JOB_ENCODED)
         g_cond_wait(&pipeline->changed, &pipeline->mutex);
-    g_mutex_unlock(&pipeline->mutex);
     return job;
 }

@@ -232,12 +232,11 @@ static void sample(EnergyMeter *meter)
 static void *sample_on(void *argument)
 {
     EnergyMeter *meter = argument;
-    g_mutex_lock(&meter->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&meter->lock);
     while (!meter->end) {
         g_cond_wait_until(&meter->ends, &meter->lock, g_get_monotonic_time() + PERIOD_S * G_USEC_PER_SEC);
         sample(meter);
     }
-    g_mutex_unlock(&meter->lock);
     return NULL;
 }
 
@@ -272,11 +271,9 @@ EnergyMeter *energy_open(const EnergySources *sources)
 
 EnergyUse energy_used(EnergyMeter *meter)
 {
-    g_mutex_lock(&meter->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&meter->lock);
     sample(meter);
-    const EnergyUse use = meter->use;
-    g_mutex_unlock(&meter->lock);
-    return use;
+    return meter->use;
 }
 
 void energy_close(EnergyMeter *meter)

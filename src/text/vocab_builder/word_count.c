@@ -45,10 +45,9 @@ static void count_job(gpointer data, gpointer opaque)
         counter->splitter->split(counter->splitter->context, job->text->str + start, end - start, &job->words);
         start = end;
     }
-    g_mutex_lock(&counter->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&counter->mutex);
     job->counted = true;
     g_cond_signal(&counter->changed);
-    g_mutex_unlock(&counter->mutex);
 }
 
 static bool counter_init(Counter *counter, int workers, GError **error)

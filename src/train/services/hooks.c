@@ -223,10 +223,8 @@ static int start_hook(const Hooks *hooks, const Call *call, const char *mark, in
  * on_stop has all of hooks.timeout, however long the commands before it took. A second Ctrl-C ends them all now. */
 static double end_of(Hooks *hooks, HookKind kind, double latest)
 {
-    g_mutex_lock(&hooks->mutex);
-    const double end = stop_hurries() ? 0 : hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
-    g_mutex_unlock(&hooks->mutex);
-    return end;
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
+    return stop_hurries() ? 0 : hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
 }
 
 static bool is_marked(pid_t pid, const void *mark)
@@ -301,9 +299,8 @@ static bool pause_before(Hooks *hooks, HookKind kind, int attempt, double latest
 static void note_problem(Hooks *hooks, char *problem)
 {
     log_warning("%s", problem);
-    g_mutex_lock(&hooks->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
     g_ptr_array_add(hooks->problems, problem);
-    g_mutex_unlock(&hooks->mutex);
 }
 
 /* "once", "2 times". g_free. */
@@ -409,21 +406,18 @@ static void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *pa
                     .step = step,
                     .path = path ? g_canonicalize_filename(path, NULL) : g_strdup(hooks->dir),
                     .message = g_strdup(message) };
-    g_mutex_lock(&hooks->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
     drop_waiting(hooks, kind);
     hooks->waiting[kind] = step;
     g_queue_push_tail(&hooks->calls, call);
     g_cond_broadcast(&hooks->changed);
-    g_mutex_unlock(&hooks->mutex);
 }
 
 /* A message about a call that failed or was left out, the oldest not returned before; g_free. NULL means none. */
 static char *hooks_problem(Hooks *hooks)
 {
-    g_mutex_lock(&hooks->mutex);
-    char *problem = hooks->problems->len ? g_ptr_array_steal_index(hooks->problems, 0) : NULL;
-    g_mutex_unlock(&hooks->mutex);
-    return problem;
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
+    return hooks->problems->len ? g_ptr_array_steal_index(hooks->problems, 0) : NULL;
 }
 
 /* Waits until all queued commands have ended: those before on_stop for at most hooks.timeout in total, then on_stop
@@ -498,11 +492,10 @@ static void hooks_service_told(void *own, const LogRecord *record)
 static void hooks_service_keep(void *own, G_GNUC_UNUSED const Trainer *t, KeptSteps *kept)
 {
     Hooks *hooks = own;
-    g_mutex_lock(&hooks->mutex);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
     service_keep(kept, hooks->running);
     service_keep(kept, hooks->waiting[HOOK_SAVE]);
     service_keep(kept, hooks->waiting[HOOK_BEST]);
-    g_mutex_unlock(&hooks->mutex);
 }
 
 /* Runs on_alert after an error, and on_stop, and waits for all hooks. */

@@ -113,9 +113,8 @@ void pulse_at(Pulse *pulse, int64_t step, int64_t microbatch, const char *phase)
 {
     if (pulse == NULL)
         return;
-    monitor_enter(&pulse->monitor);
+    G_GNUC_UNUSED g_autoptr(Monitor) held = monitor_enter(&pulse->monitor);
     pulse->stand = (Stand){ step, microbatch, phase, clock_seconds() };
-    monitor_leave(&pulse->monitor);
 }
 
 /* Writes the last heartbeat, with the exit status of the run on this rank, and ends the thread. */

@@ -86,8 +86,6 @@ const SandboxFilter *sandbox_filter(GError **error)
 {
     static SandboxFilter filter;
     static GMutex making;
-    g_mutex_lock(&making);
-    const bool made = filter.length > 0 || make_filter(&filter, error);
-    g_mutex_unlock(&making);
-    return made ? &filter : NULL;
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&making);
+    return filter.length > 0 || make_filter(&filter, error) ? &filter : NULL;
 }
