@@ -53,9 +53,14 @@ expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" tas
 expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on' "${prepared[@]}" task.valid=part.tsv
 "${prepared[@]}" >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
 
-# Right answers that --rank does not compare, as its labels come from the examples to train on, count as wrong: a line says so.
+# A line counts right answers that --rank does not compare, as its labels come from the examples to train on. Some scores see more
+# than equal texts: SQuAD's F1 counts a word that an answer shares with the right one.
 printf '{"text": "bari tuka", "mark": "ghost"}\n{"text": "bari koti", "mark": "bad"}\n' >ghost.jsonl
 expect 0 'ghost.jsonl: 1 of 2 right answers are none of the 2 labels compared' "$loam" eval runs/a --task --rank sum task.valid=ghost.jsonl task.scores=accuracy
+printf '{"text": "bari tuka", "mark": "good ghost"}\n{"text": "bari koti", "mark": "bad ghost"}\n' >ghost.jsonl
+expect 0 '2 of 2 right answers are none of the 2 labels compared, so the model cannot give them; task.labels' \
+    "$loam" eval runs/a --task --rank sum task.valid=ghost.jsonl task.scores=squad
+awk '$1 == "f1" && $2 > 60 { found = 1 } END { exit !found }' out || fail "$(cat out)"
 expect 0 'accuracy' "$loam" eval runs/a --task --rank sum
 ! grep -q 'labels compared' err || fail "$(cat err)"
 

@@ -309,8 +309,8 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
     if (task_examples_skipped(examples) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
     if (run->n_unlisted > 0)
-        log_warning("%s: %" PRId64 " of %" PRId64 " right answers are none of the %u labels compared, and count as "
-                    "wrong whatever the model thinks; task.labels names the labels",
+        log_warning("%s: %" PRId64 " of %" PRId64 " right answers are none of the %u labels compared, so the model "
+                    "cannot give them; task.labels names the labels",
                     file->path, run->n_unlisted, run->n_examples - run->scores.n_unknown,
                     g_strv_length(run->ranking->names));
     if (run->scores.n_unknown == run->n_examples)
