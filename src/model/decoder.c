@@ -1,8 +1,7 @@
 /* decoder.c: the encoder runs once over all prompts. In a decoder-only model the decoder runs once over all tokens of
  * the prompts except the last of each (in a prefix LM over all of them, since a prompt's tokens also attend to its last
- * one). Each step then runs one token per sequence through the decoder's blocks, whose caches hold the keys and values
- * of earlier tokens. In a pipeline each of these goes through the stages one after another, and all stages get what the
- * last one finds. */
+ * one). Each step then runs one token per sequence through the decoder's blocks, which cache the keys and values of
+ * earlier tokens. In a pipeline each goes through one stage after another, and all get what the last finds. */
 #include "model/decoder.h"
 #include "base/check.h"
 #include "model/heads/heads.h"

@@ -17,8 +17,7 @@ typedef struct Prompts {
 /* Runs the prompts through the encoder, or, in a decoder-only model, all tokens of each prompt but the last (in a
  * prefix LM all tokens) through the decoder. max_tokens: limit on calls of decoder_step. The decoder lies in the memory
  * of the model's activations, which grows if it is too small; so until decoder_close the model cannot have another
- * decoder or run a microbatch. A prompt that is too long, or an id outside the vocabulary, is an error LOAM_ERROR_USER.
- */
+ * decoder or run a microbatch. A prompt too long, or an id outside the vocabulary, is a LOAM_ERROR_USER. */
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
 /* Measures, with a model on the null device, the memory that a decoder needs for n prompts of `length` tokens and one

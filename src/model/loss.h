@@ -34,8 +34,7 @@ typedef struct ModelLoss {
     bool train;                   /* apply dropout */
     bool grad;                    /* also run backward */
     bool divided;                 /* context-parallel ranks have the same batch, and divide its tokens */
-    bool of_ids;                  /* without grad: tokens that only pad the vocabulary (TokenRoles.n_ids) have no
-                                     probability */
+    bool of_ids;                  /* without grad: ids that pad the vocabulary (TokenRoles.n_ids) have no probability */
     bool recompute;               /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 

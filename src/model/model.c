@@ -202,8 +202,7 @@ Model *model_open_dry(const Model *model, bool gradients)
 {
     Device *null = device_open_null_of(model->dev->precision);
     const Sharding own = params_sharding(model->params);
-    Sharding one = { .tp = own.tp, .cp = own.cp }; /* one rank with the same part of each block, and of the tokens,
-                                                      without communication */
+    Sharding one = { .tp = own.tp, .cp = own.cp }; /* one rank with the same part of blocks and tokens, alone */
     one.tp.ranks = one.cp.ranks = NULL;
     Model *dry = model_open_stages(null, &model->config, model->ranges, gradients, (const char *const *)model->frozen,
                                    &one, NULL, NULL);

@@ -15,12 +15,11 @@ typedef struct Pipeline Pipeline;
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
 /* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass. The
  * functions below that run a model are only for a model with all stages. In a pipeline some of them also work on
- * stages, if all its ranks call them with the same arguments: model_pass, model_loss, model_classify
- * and the functions of decoder.h. frozen: patterns with * and ?, ending with NULL, for the names of parameters that are
- * never updated and have no gradients; NULL means none. Parameters that are stored as one matrix, such as self.q,
- * self.k and self.v, must be frozen together. shards: the ranks that hold the parameters together; NULL means one rank.
- * pipeline: the ranks that exchange messages with this one (model/pipeline/pipeline.h); NULL means that the caller
- * moves messages. */
+ * stages, if all its ranks call them with the same arguments: model_pass, model_loss, model_classify and those of
+ * decoder.h. frozen: patterns with * and ?, ending with NULL, for the names of parameters that are never updated and
+ * have no gradients; NULL means none. Parameters that are stored as one matrix, such as self.q, self.k and self.v, must
+ * be frozen together. shards: the ranks that hold the parameters together; NULL means one rank. pipeline: the ranks
+ * that exchange messages with this one (model/pipeline/pipeline.h); NULL means that the caller moves messages. */
 Model *model_open_stages(Device *dev, const ModelConfig *config, Stages stages, bool gradients,
                          const char *const *frozen, const Sharding *shards, const Pipeline *pipeline, GError **error);
 void model_close(Model *model);

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* The tokens that are searched for in one pass over the text: a first pass over the unchanged text, a second over the
- * normalized text. */
+/* The tokens that one pass over the text searches for: the first the unchanged text, the second the normalized one. */
 typedef struct Pass {
     GArray *tokens;    /* AddedToken, contents owned, in the form that is searched for */
     Trie trie;         /* content -> index in tokens */

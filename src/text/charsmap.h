@@ -1,6 +1,5 @@
-/* charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
- * bytes are: u32 size of the trie in bytes; a double-array trie (Darts) of u32 units; the normalized forms, each
- * NUL-terminated. */
+/* charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its bytes: u32
+ * size of the trie in bytes; a double-array trie (Darts) of u32 units; NUL-terminated normalized forms. */
 #pragma once
 
 #include <glib.h>
@@ -11,8 +10,7 @@ typedef struct CharsMap {
     uint32_t *units;
     size_t n_units;      /* 0 means an empty map, which changes no text */
     char *texts;         /* the normalized forms */
-    uint8_t copies[128]; /* 1 for an ASCII character that the map does not change if another ASCII character or the end
-                            of the text follows */
+    uint8_t copies[128]; /* 1 for an ASCII character that the map keeps if another one or the end of the text follows */
 } CharsMap;
 
 /* Whether these bytes are a valid map, outside which no search reads. A map of 0 bytes is valid and empty. */

@@ -58,8 +58,7 @@ typedef struct TokenizerKind {
     const char *second_file;
     NormalizeFn normalize; /* NULL means that text is not normalized */
     /* Builds the tokenizer.json, without TokenizerFacts.json_frame, of a model that was read from a file with the
-     * content `data`; free with json_decref. The pointer is NULL for a kind that cannot be exported as tokenizer.json
-     * or is only read from one. */
+     * content `data`; free with json_decref. NULL for a kind that cannot be exported so or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
     TokenEndsFn ends; /* finds where in a text its ids end; NULL means that this kind cannot do it */
 } TokenizerKind;

@@ -127,8 +127,7 @@ static void reserve_merges(MergesScratch *scratch, size_t n)
     scratch->heap = g_renew(uint64_t, scratch->heap, 3 * scratch->room);
 }
 
-/* Fills in the ids of a word's bytes and the ranks of their pairs; bytes without an id are dropped. Returns the number
- * of ids. */
+/* Fills in the ids of a word's bytes and the ranks of their pairs; drops bytes without an id. Returns their number. */
 static size_t place_bytes(const Merges *merges, MergesScratch *scratch, const uint8_t *word, size_t bytes)
 {
     size_t n = 0;

@@ -22,8 +22,7 @@ static inline GArray *offset_map_new(void)
 }
 
 /* Appends n bytes of normalized text that come from bytes [begin, end) of the original. If n is end - begin, appended
- * byte i comes from byte begin + i; otherwise the map has `end` for all n bytes, as if each of them came from the whole
- * range. */
+ * byte i comes from byte begin + i; else the map has `end` for all n bytes, as if each came from the whole range. */
 static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t end)
 {
     for (size_t i = 1; i <= n; i++) {

@@ -29,8 +29,7 @@ const TokenFamily *token_family_find(const char *name, GError **error);
 /* The role's key in tokenizer_config.json and special_tokens_map.json: "pad_token". */
 const char *token_role_key(TokenRole role);
 /* The pieces that have this role by convention, NULL-terminated. If no file of a tokenizer names a piece for cls, sep
- * or mask, the first of these pieces that is in the vocabulary has the role; byte-level BPE finds pad, unk, bos and eos
- * in this way, too. */
+ * or mask, the first of these in the vocabulary has the role; so for pad, unk, bos and eos in byte-level BPE. */
 const char *const *token_role_pieces(TokenRole role);
 /* Reads a special token written as "ROLE=PIECE" or "PIECE": returns the role, or TOKEN_ROLES for "PIECE", and makes
  * *piece point to the piece within `entry`. */

@@ -47,8 +47,7 @@ int tokenizer_appended(const Tokenizer *tok);
 void tokenizer_fit(Tokenizer *tok, int64_t rows);
 /* The id of the token with a role (roles.h); -1 if there is none. The role is taken from the file of the model;
  * otherwise from the settings files beside it; otherwise, for cls, sep and mask, it is a piece that has the role by
- * convention. The tokenizers of GPT-2 and RoBERTa (tokenizer_class.c) take it from the settings files first, then from
- * their class. */
+ * convention. Those of GPT-2 and RoBERTa (tokenizer_class.c) take it from the settings files, then from their class. */
 int tokenizer_role(const Tokenizer *tok, TokenRole role);
 /* As tokenizer_role, for cls, sep and mask of an encoder. If the tokenizer has no token with the role, a substitute is
  * returned: eos for sep, sep for cls, <extra_id_0> for mask. */
@@ -98,8 +97,7 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
 char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error);
 
 /* Writes a tokenizer.json with which Hugging Face's tokenizers library gives the same ids; sentinels become added
- * tokens of it. post_processor: one in place of the tokenizer's own, whose reference is taken over; NULL means its own.
- */
+ * tokens. post_processor: one in place of the tokenizer's own, whose reference is taken; NULL means its own. */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);
 bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be written as a tokenizer.json */
 /* Records the tokenizer's hash in the tokenizer_config.json of a folder whose tokenizer.json was written: with this
@@ -107,14 +105,12 @@ bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be 
 bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error);
 
 /* ---- piece_start.c: whether the pieces of a tokenizer start within a character, and whether they start a word
- * although they have no sign of a space before them: in Japanese, Chinese or Thai text there are no spaces between
- * words ---- */
+ * although they have no sign of a space before them: Japanese, Chinese and Thai text has none between words ---- */
 
 typedef enum PieceStart {
     PIECE_INSIDE,   /* starts within a character, as a piece of bytes can */
     PIECE_CHAR,     /* starts with a character */
-    PIECE_UNSPACED, /* starts with a character of a script that is written without spaces, and that is no mark on the
-                       character before it */
+    PIECE_UNSPACED, /* starts with a character, not a mark on the one before, of a script without spaces */
 } PieceStart;
 
 /* (tokenizer_size) The starts of all pieces, each a PieceStart. Free with g_free. */

@@ -27,8 +27,7 @@ typedef struct TokenizerClass {
 /* The class that transformers takes for a folder with these tokenizer_config.json and config.json, each of which may be
  * NULL: their tokenizer_class, or the class of config.json's model_type. */
 TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config);
-/* Replaces "normalizer" and "pre_tokenizer" of a tokenizer.json whose model is a BPE by those of the class. Returns
- * whether this changed them. */
+/* Replaces "normalizer" and "pre_tokenizer" of a BPE's tokenizer.json by those of the class. True if they changed. */
 bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root);
 /* A hash of the fields; never 0. */
 uint64_t tokenizer_class_hash(const TokenizerClass *class_);

@@ -262,8 +262,7 @@ bool tokenizer_is_blank(const Tokenizer *tok, int id)
     return id >= 0 && (id == tok->roles[ROLE_MASK] || tokenizer_sentinel_index(tok, id) >= 0);
 }
 
-/* Blanks are searched for in the text as it is, and take no white space by flags of their own. A mask that is only a
- * piece is searched for, too. */
+/* Blanks are searched for in unchanged text, and take no white space by flags. So are masks that are only pieces. */
 static void open_finder(Tokenizer *tok)
 {
     const BaseTokenizer base = { tok->model, tok->kind->encode, tok->kind->normalize, tok->kind->ends };

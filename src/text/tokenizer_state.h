@@ -19,15 +19,13 @@ struct Tokenizer {
     char hash[17];
     int size;       /* number of ids */
     int n_appended; /* see tokenizer_appended */
-    GArray *added; /* AddedToken, which own their strings: n_own tokens of the model itself, then tokens of files beside
-                      it, then sentinels */
+    GArray *added;  /* AddedToken and their strings: n_own of the model, those of files beside it, then sentinels */
     guint n_own;
     TokenizerClass class_;  /* the class of transformers that the folder names */
     int roles[TOKEN_ROLES]; /* id of the token with each role; -1 means none */
     TextFrame frame;
     bool separates_blanks;   /* see tokenizer_set_blanks */
-    json_t *post_processor;  /* the post_processor of the tokenizer.json, from which `frame` was read; NULL means that
-                                there is none */
+    json_t *post_processor;  /* that of the tokenizer.json, from which `frame` was read; NULL means none */
     json_t *settings;        /* content of the tokenizer_config.json beside the file; NULL means that there is none */
     AddedTokens *finder;     /* searches texts for `added` */
     GArray *sentinels;       /* int: the ids of sentinels 0, 1, … */
@@ -48,6 +46,5 @@ bool tokenizer_is_blank(const Tokenizer *tok, int id);
 bool tokenizer_is_json(const char *path);
 /* The content of the file tok->path; *bytes becomes its length; free with g_free. */
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error);
-/* The path of the second file of a tokenizer that has two files (merges.txt beside vocab.json); NULL if it has one
- * file. Free with g_free. */
+/* The path of a tokenizer's second file (merges.txt beside vocab.json); NULL if it has one file. Free with g_free. */
 char *tokenizer_second_path(const Tokenizer *tok);

@@ -22,8 +22,7 @@ typedef struct TokenizerTraining {
 
     /* all kinds */
     const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens the tokenizer gets */
-    const char *const *special_tokens; /* NULL-terminated list of "PIECE" or "ROLE=PIECE": these pieces get the first
-                                          ids, in this order */
+    const char *const *special_tokens; /* NULL-terminated: "PIECE" or "ROLE=PIECE": they get the first ids, in order */
 
     /* byte-level BPE and WordPiece */
     int sentinels;         /* number of sentinels <extra_id_i> above the last piece; 0 means none */

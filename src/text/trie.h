@@ -24,8 +24,7 @@ typedef struct TrieKey {
     int32_t value; /* >= 0 */
 } TrieKey;
 
-/* Builds a trie of n keys, and sorts `keys`. Of equal keys the one with the largest value counts; an empty key gives
- * its value to the root. */
+/* Builds a trie of n keys, and sorts `keys`. Of equal keys the largest value counts; an empty key's is the root's. */
 void trie_init(Trie *trie, TrieKey *keys, size_t n);
 void trie_clear(Trie *trie);
 

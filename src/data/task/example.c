@@ -327,8 +327,7 @@ GStrv label_names(const Task *task, const TaskExample *example)
     return task->learns == LABELS_TOKENS ? g_strsplit(one[0], " ", -1) : g_strdupv((char **)(uintptr_t)one);
 }
 
-/* Whether an example has no label: an empty list, or one of no_labels. In a task whose answers are free text, these are
- * texts like any other. */
+/* Whether an example has no label: an empty list, or one of no_labels. In free-text answers, these are plain texts. */
 static bool is_unlabelled(const Task *task, const char *classes, const TaskExample *example)
 {
     if (example->targets->len == 0)

@@ -113,8 +113,7 @@ static bool is_pronoun(const char *word, const char *pronoun)
     return strncmp(word, pronoun, n) == 0 && (word[n] == '\0' || g_ascii_ispunct(word[n]));
 }
 
-/* The index of the word nearest to `at` that is the pronoun; -1 if there is none. A word without punctuation is
- * preferred. */
+/* Index of the word nearest to `at` that is the pronoun, preferably one without punctuation; -1 if there is none. */
 static int find_pronoun(GStrv words, const char *pronoun, int at)
 {
     int best = -1, best_cost = G_MAXINT, n = (int)g_strv_length(words);

@@ -12,8 +12,7 @@ bool example_take_input(const Task *task, const Record *record, TaskExample *out
 bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* Whether the record has all fields of a template, and all these fields are only white space, as an empty cell is. */
 bool example_is_blank(const Record *record, const char *template);
-/* The name in the task's `labels` for the value of a target. Free with g_free; NULL means that the value is none of the
- * task's labels. */
+/* The name in the task's `labels` for the value of a target. g_free. NULL means that it is none of them. */
 char *example_label(const Task *task, const char *value);
 
 /* Number of cells of a table's first row that are called as their column, if options or the task name the columns and
@@ -24,8 +23,7 @@ size_t task_named_cells(const RecordSource *source, RecordFormat format, const R
 bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error);
 /* Parses a label of LABELS_VALUE (regression). Fails unless the text is a finite number. */
 bool label_parse_value(const char *where, const char *text, float *value, GError **error);
-/* The class names that the label of an example consists of: one name, or for LABELS_TOKENS one name per word. Free with
- * g_strfreev. */
+/* The class names that the label of an example consists of: one, or for LABELS_TOKENS one per word. g_strfreev. */
 GStrv label_names(const Task *task, const TaskExample *example);
 
 /* STS-B: round(5 y) / 5 with one digit, computed in f32, rounding half to even; NULL if the text is no number. */
@@ -35,9 +33,8 @@ char *strip_markup(const char *field, char *text);
 bool multirc_make(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* ReCoRD: lists the entities of the passage, sorted and without duplicates; "@highlight" lines become sentences. */
 bool record_task_make(const Task *task, const Record *record, TaskExample *out, GError **error);
-/* WSC: the input is "wsc: … *pronoun* …", the target the candidate referent; only examples with a right candidate are
- * trained on. A prediction counts as "True" if its words without determiners are a subset of the candidate's, or vice
- * versa. */
+/* WSC: the input is "wsc: … *pronoun* …", the target the candidate referent; only examples with a right one are trained
+ * on. A prediction counts as "True" if its words without determiners are a subset of the candidate's, or vice versa. */
 bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError **error);
 void wsc_grade(const TaskExample *example, char **prediction, GPtrArray *references);
 /* CNN/Daily Mail: puts a line end after each " . ", since ROUGE-Lsum separates sentences at line ends. */
@@ -45,8 +42,7 @@ void break_sentences(const TaskExample *example, char **prediction, GPtrArray *r
 /* Hyperpartisan news, as t5-experiments judges it: a prediction counts as "true" if it is the word "true" when case,
  * punctuation and articles are ignored; any other prediction counts as "false". */
 void true_or_false(const TaskExample *example, char **prediction, GPtrArray *references);
-/* CodeXGLUE: replaces each run of white space in a program by one space and removes white space at the ends, as
- * CodeXGLUE's run.py does. */
+/* CodeXGLUE: makes each run of white space in a program one space and removes it at the ends, as its run.py does. */
 char *single_spaces(const char *field, char *text);
 /* CodeXGLUE: removes white space at the ends of predictions and references. */
 void strip_ends(const TaskExample *example, char **prediction, GPtrArray *references);

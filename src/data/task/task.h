@@ -1,7 +1,6 @@
-/* task.h: the header of data/task for files outside it: labelled data as pairs of texts, an input and a target. A Task
- * says how the records of a file become examples; the tasks of published benchmarks are entries of one table (tasks.c),
- * and the options task.* fill the same struct. Text formats are those of T5 (text-to-text-transfer-transformer) unless
- * docs/task.md says otherwise. */
+/* task.h: the header of data/task for other files: labelled data as pairs of texts, an input and a target. A Task says
+ * how records become examples; published benchmarks are entries of one table (tasks.c), and the options task.* fill the
+ * same struct. Text formats are T5's (text-to-text-transfer-transformer) unless docs/task.md says otherwise. */
 #pragma once
 
 #include "base/options/options.h"
@@ -24,10 +23,8 @@ typedef struct TaskExample {
     /* For classifiers: */
     char *second;       /* second text of a pair; NULL means none */
     GPtrArray *choices; /* LABELS_CHOICE: char *, second texts, of which one is right; otherwise NULL */
-    GPtrArray *words;   /* LABELS_TOKENS: char *, the words of the text; the target is their tags, separated by spaces;
-                           otherwise NULL */
-    GArray *starts; /* LABELS_SPAN: int64_t, the byte of `second` at which each answer in `targets` begins; otherwise
-                       NULL */
+    GPtrArray *words;   /* LABELS_TOKENS: char *, the words; the target is their tags with spaces; else NULL */
+    GArray *starts;     /* LABELS_SPAN: int64_t, the byte of `second` at which each of `targets` begins; else NULL */
 } TaskExample;
 
 /* How the completion of a programming task is tested by running it (eval/programs). */
@@ -35,20 +32,16 @@ typedef enum TaskTests {
     /* completions are not run */
     TESTS_NONE,
     TESTS_HUMANEVAL, /* a function check(candidate) in the field `test`, with assertions */
-    TESTS_MBPP, /* assertions in the list `test_list`, which must be there; a program in the field `test`, if there is
-                   one, is run instead of them */
-    TESTS_PLUS, /* EvalPlus: compares the completion's results on `base_input` and `plus_input` with those of the field
-                   `canonical_solution` */
+    TESTS_MBPP, /* assertions in the list `test_list`, which is required; a program in the field `test` replaces them */
+    TESTS_PLUS, /* EvalPlus: compares results on `base_input` and `plus_input` with those of `canonical_solution` */
 } TaskTests;
 
 typedef struct Task Task;
 /* Makes the example of a record, in place of the task's templates. */
 typedef bool (*TaskMakeFn)(const Task *task, const Record *record, TaskExample *out, GError **error);
-/* Changes the text of a field before it is put into an input or target. Takes ownership of `text`; free the result with
- * g_free. */
+/* Changes the text of a field before it is put into an input or target. Takes ownership of `text`; g_free. */
 typedef char *(*TaskCleanFn)(const char *field, char *text);
-/* Turns a record's target ("3.77") into the text to be predicted ("3.8"). Free with g_free; NULL means that the text is
- * no label. */
+/* Turns a record's target ("3.77") into the text to be predicted ("3.8"); g_free. NULL means that it is no label. */
 typedef char *(*TaskLabelFn)(const char *text);
 /* Changes a prediction and the right answers to the texts that the scores compare. */
 typedef void (*TaskGradeFn)(const TaskExample *example, char **prediction, GPtrArray *references);
@@ -78,11 +71,9 @@ struct Task {
     bool average_labels;    /* f1_macro averages over exactly the names in `labels` */
     const char *language;   /* programming language of the outputs, for CodeBLEU; NULL means none */
     bool intl;              /* BLEU uses sacreBLEU's tokenizer intl */
-    bool pad_punctuation;   /* put spaces around every ASCII punctuation character, and make each run of white space one
-                               space */
+    bool pad_punctuation;   /* put spaces around all ASCII punctuation, and make each run of white space one */
     bool each_answer;       /* one training example per right answer */
-    bool merge_ids; /* in evaluation, records with the same id become one example, which has the answers of all of them
-                     */
+    bool merge_ids; /* in evaluation, records with the same id become one example with the answers of all of them */
     bool skip_bad;  /* skip rows that cannot be read, as the official reader does */
     int64_t input_length, target_length; /* capacity of a packed sequence in tokens; 0 means the default */
     TaskTests tests;                     /* how completions are run and tested; TESTS_NONE means that they are not */
@@ -117,16 +108,14 @@ typedef struct TaskConfig {
     char *second, *label, *value, *tags, *answers, *choices;
     int64_t stride;  /* LABELS_SPAN: tokens that consecutive windows of a long text share */
     int on_error;    /* TaskOnError */
-    char *cut_field; /* the field whose text is shortened if an input is too long; "" means that the whole input is
-                        shortened */
+    char *cut_field; /* the field that is shortened if an input is too long; "" means the whole input */
     /* Whether the end or the start of a too long input is removed (TaskSide). */
     int cut_side; /* TaskSide */
     /* The following fields are no options, but are taken from the model: */
     bool classifies;     /* the model has a classifier */
     const char *classes; /* names of the classifier's classes, separated by commas, which all labels must be among; NULL
                             means that any label is accepted */
-    const char *labels_from; /* path of the model (train.init) or of the table (task.data) that `classes` comes from;
-                                NULL means neither */
+    const char *labels_from; /* path of the model (train.init) or table (task.data) that has `classes`, or NULL */
     const char *held_out; /* the copy of the examples to evaluate on that task_prepare made (RUN/task); NULL means that
                              they are read from the files of the options */
 } TaskConfig;
@@ -148,8 +137,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error);
 
 void task_example_clear(TaskExample *example);
 void task_example_free(void *example); /* of g_malloc, with its fields */
-/* Makes the example of a record. needs_target: true means that a record without target is an error. Free the fields
- * with task_example_clear. */
+/* Makes the example of a record. needs_target: a record without target is an error. Free it with task_example_clear. */
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error);
 /* The targets of all names in task->labels; g_strfreev. */
 char **task_label_texts(const Task *task);
@@ -197,8 +185,7 @@ bool label_is_none(const char *classes, const char *name);
 /* Checks that the labels of an example are valid for a classifier: numbers for LABELS_VALUE, otherwise names in
  * config->classes, of which a sequence's label with white space around it becomes the one without. If the class of a
  * whole sequence is a label that label_is_none accepts, the example has no label: an error if needs_target is true,
- * otherwise the example's answer becomes unknown. Among the tags of tokens such a label is ignored. Numbers have no
- * such label. */
+ * otherwise the example's answer becomes unknown. Among tags of tokens it is ignored. Numbers have none. */
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
                         TaskExample *example, GError **error);
 
@@ -210,13 +197,11 @@ typedef struct TaskEncoder {
     const TaskConfig *config; /* only cut_field and cut_side are used */
     const Tokenizer *tok;
     int64_t input_length, target_length; /* largest number of tokens of an input and of a target, with EOS */
-    const char *input_limit;             /* the option that input_length is the value of, for messages; NULL means
-                                            data.input_length */
+    const char *input_limit;             /* the option of input_length, for messages; NULL means data.input_length */
     bool joined;                         /* decoder-only model: input, target and EOS share input_length tokens */
     bool passing;                        /* the datasets are made to be counted only: no message says where they are */
     bool of_run;                         /* the datasets are opened next, which says what of them is unknown */
-    TextFrame frame; /* special tokens around an input and, unless `joined`, around a target; for text-to-text tasks it
-                        ends with EOS */
+    TextFrame frame; /* special tokens around an input and, unless `joined`, a target; text-to-text: ends with EOS */
     /* For classifiers: */
     const char *labels; /* names of the classes, separated by commas */
     /* Counts: */
@@ -236,11 +221,9 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
                        GArray *ids, GError **error);
 /* The special tokens before a target (encoder->frame); none with `joined`. */
 FrameTokens task_frame_before_target(const TaskEncoder *encoder);
-/* Appends the ids of a target with the special tokens before it, but without EOS; the end of a target that is too long
- * is removed. */
+/* Appends the ids of a target with the special tokens before it, but without EOS; cuts the end if it is too long. */
 bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error);
-/* Logs how many inputs and targets were shortened, and which options control this. what: the name of the data in the
- * message. */
+/* Logs how many inputs and targets were shortened, and which options control this. what: what the data is called. */
 void task_encoder_report(const TaskEncoder *encoder, const char *what);
 
 /* Numbers of tokens, with the special tokens around the text. */
@@ -270,11 +253,9 @@ bool token_ranges_encode(const Tokenizer *tok, const char *text, GArray *ids, GA
 typedef struct TaskInputs {
     GArray *ids;    /* int32_t: token ids of all sequences, one sequence after another, with special tokens */
     GArray *cu;     /* int32_t: (sequences + 1) cumulative lengths */
-    GArray *second; /* int32_t: (sequences) index of the token at which the sequence's second text begins; 0 means no
-                       second text */
+    GArray *second; /* int32_t: (sequences) index of the first token of the sequence's second text; 0 means none */
     GArray *words;  /* int32_t: LABELS_TOKENS: index of the first token of each word; -1 for a word that was cut off */
-    GArray *ranges; /* TokenRange: LABELS_SPAN: (tokens) where each token is in the second text; all
-                       0 for other tokens */
+    GArray *ranges; /* TokenRange: LABELS_SPAN: (tokens) where a token is in the second text; else all 0 */
 } TaskInputs;
 
 TaskInputs task_inputs_new(void);
@@ -283,8 +264,7 @@ static inline int32_t task_inputs_count(const TaskInputs *inputs)
 {
     return (int32_t)inputs->cu->len - 1;
 }
-/* Sets *inputs to the sequences of the example. Texts that are too long are shortened; of a pair, the longer text
- * first. */
+/* Sets *inputs to the example's sequences. Texts that are too long are shortened; of a pair, the longer one first. */
 bool task_encode_inputs(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error);
 /* Appends to `encoded` (int32_t) the encoded labels (objectives/labelled.c) of sequence s, or of all sequences of a
  * choice. A label that is not in encoder->labels is an error. where: file and line of the record, for the message. */
@@ -295,8 +275,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 
 /* ---- held-out examples that are trained on ---- */
 
-/* Compares two sets of inputs, or of answers, by their hashes; of the held-out ones at most 262,144, so that memory is
- * bounded. */
+/* Compares two sets of inputs, or of answers, by hashes; of at most 262,144 held-out ones, to bound memory. */
 typedef struct TaskOverlap TaskOverlap;
 TaskOverlap *task_overlap_new(void);
 void task_overlap_free(TaskOverlap *overlap);
@@ -306,8 +285,7 @@ uint64_t task_input_hash(const TaskExample *example);
  * token ids have where a token is unknown: these do not count as trained on. */
 void task_overlap_hold(TaskOverlap *overlap, uint64_t hash, uint64_t text);
 void task_overlap_train(TaskOverlap *overlap, uint64_t hash);
-/* task_overlap_train for the inputs of a dataset that task_prepare made; hashes are the XXH3 of their token ids,
- * without EOS. */
+/* task_overlap_train for inputs of a dataset from task_prepare; hashes are the XXH3 of token ids without EOS. */
 bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError **error);
 /* Number of held-out ones that are trained on; *n becomes the number of held-out ones. */
 int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
@@ -316,7 +294,6 @@ int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
 
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset
  * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy), for scores. A document is an
- * example: two sequences, the ids of input and target without EOS. The
- * caller sets encoder->task, config, tok and the lengths. Logs how many texts were shortened and how many examples were
- * left out. */
+ * example: two sequences, the ids of input and target without EOS. The caller sets encoder->task, config, tok and the
+ * lengths. Logs how many texts were shortened and examples left out. */
 bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error);

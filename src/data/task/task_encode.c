@@ -17,8 +17,7 @@ static void cut_tokens(const TaskEncoder *encoder, GArray *ids, guint room)
     g_array_remove_range(ids, encoder->config->cut_side == TASK_CUT_START ? 0 : room, ids->len - room);
 }
 
-/* The largest number of bytes, at most n, that can be kept at the start (or end) of the text without cutting a
- * character. */
+/* The most bytes, up to n, that can be kept at the start (or end) of the text without cutting a character. */
 static size_t cut_point(const char *text, size_t length, size_t n, bool start)
 {
     while (n > 0 && ((start ? text[length - n] : text[n]) & 0xc0) == 0x80)

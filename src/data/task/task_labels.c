@@ -1,6 +1,4 @@
-/* task_labels.c: writes the encoded labels of an example (data/objectives/labelled.c), and finds the names of the
- * classes.
- */
+/* task_labels.c: writes an example's encoded labels (data/objectives/labelled.c), and finds the names of classes. */
 #include "base/text.h"
 #include "data/objectives/objectives.h"
 #include "data/task/special.h"
@@ -16,8 +14,7 @@ static bool class_number(const TaskEncoder *encoder, const char *where, const ch
     return *label >= 0 || label_fail(encoder->config, encoder->labels, where, name, error);
 }
 
-/* The first and last token of the first answer in window s, counted within the sequence; 0 and 0 if it is not in this
- * window. */
+/* The first and last token, within the sequence, of the first answer in window s; 0 and 0 if it is in another. */
 static void find_span(const TaskExample *example, const TaskInputs *inputs, int32_t s, int32_t span[2])
 {
     const int32_t first = g_array_index(inputs->cu, int32_t, s), end = g_array_index(inputs->cu, int32_t, s + 1);
@@ -73,8 +70,7 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
     }
 }
 
-/* Appends one number per token: class + 1 for the first token of a word, 0 for its other tokens and for a word without
- * a tag. */
+/* Appends a number per token: class + 1 for the first token of a word; 0 for others and words without a tag. */
 static bool append_tags(const TaskEncoder *encoder, const char *where, const TaskExample *example,
                         const TaskInputs *inputs, GArray *encoded, GError **error)
 {

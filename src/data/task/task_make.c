@@ -126,8 +126,7 @@ static bool take_answers(const Task *task, const Record *record, TaskExample *ou
 
 /* ---- choices ---- */
 
-/* Sets the target to the number of the right choice, which the record gives as a number or as the name of the choice's
- * field. */
+/* Sets the target to the number of the right choice, which the record gives as a number or as its field's name. */
 static bool take_number(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     if (out->targets->len == 0)

@@ -47,8 +47,7 @@ static bool write_pair(Output *output, const Record *record, const TaskExample *
            dataset_writer_end_document(output->writer, error);
 }
 
-/* A document for each window of a text with answers, else one document with all sequences; each with its encoded
- * labels. */
+/* A document for each window of a text with answers, else one with all sequences; each with its encoded labels. */
 static bool write_labels(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
     TaskInputs *inputs = &output->inputs;
@@ -220,8 +219,7 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
                         record_format_names[format]);
 }
 
-/* Says that a table's first line was taken for names, of which the templates use none. A pipe, which can be read only
- * once, is not looked at. */
+/* Says that a table's first line was taken for names that no template uses; not for a pipe, which is read only once. */
 static void advise_header(const Task *task, const char *path)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
@@ -289,8 +287,7 @@ static void advise_constant(const Task *task, const TaskConfig *config)
     }
 }
 
-/* Warns about options that have no effect with the format of the file, or with the scores of the task, and about
- * templates without a field. */
+/* Warns about options without effect for this file format or these scores, and about templates without a field. */
 static void advise_task(const Task *task, const TaskConfig *config, const char *path)
 {
     static const char *const of_positive[] = { "f1", "multirc", NULL };

@@ -14,8 +14,7 @@ static bool is_left_out(const Tokenizer *tok, const char *at)
     return tokenizer_encode(tok, at, (size_t)(g_utf8_next_char(at) - at), false, ids, NULL) && ids->len == 0;
 }
 
-/* The start of the character that byte `at` belongs to, or the next start, for a token that is a part of a
- * character. */
+/* The start of the character of byte `at`, or the next start, for a token that is a part of a character. */
 static uint32_t char_edge(const char *text, uint32_t at, int step)
 {
     while (((unsigned char)text[at] & 0xc0) == 0x80)

@@ -103,8 +103,7 @@ typedef struct ModelConfig {
 
     /* Which keys a query attends to. */
     int64_t window;       /* self-attention of the encoder: the token itself and window / 2 tokens to each side; of the
-                             decoder: the token itself and the window - 1 before it; in both at least one neighbour; 0 means
-                             no limit */
+                             decoder: itself and the window - 1 before it; at least one neighbour; 0 means no limit */
     int64_t global_every; /* n: blocks 0, n, 2n, … have no window; 0 means that all blocks have it */
     Sparsity sparsity;    /* block-sparse self-attention, in the encoder or in a decoder-only model */
     bool prefix_lm;       /* decoder-only: the tokens of a prompt attend to each other in both directions */

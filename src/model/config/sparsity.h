@@ -19,11 +19,10 @@ typedef enum SparsePattern {
 extern const char *const sparse_pattern_names[]; /* "none", "fixed", …, NULL */
 
 typedef struct Sparsity {
-    int pattern;    /* SparsePattern */
-    int64_t block;  /* tokens per block */
-    char *local;    /* blocks in each adjacent window, such as "2,4". Fixed uses only the first number; variable repeats
-                       the last one; "" means 4 */
-    int64_t window; /* blocks in the sliding window; the query's own block is in the middle */
+    int pattern;       /* SparsePattern */
+    int64_t block;     /* tokens per block */
+    char *local;       /* blocks per window: "2,4". Fixed uses only the first, variable repeats the last; "" means 4 */
+    int64_t window;    /* blocks in the sliding window; the query's own block is in the middle */
     int64_t n_global;  /* fixed: global blocks at the end of each window; bigbird: global blocks at the start */
     char *global;      /* variable, longformer: indices of the global blocks, such as "0,7-8"; "" means block 0 */
     int64_t n_random;  /* random key blocks per query block; -1 means 1 in bigbird, 0 in variable */
@@ -37,7 +36,6 @@ typedef struct Sparsity {
 /* Fails if the options contradict each other for sequences of up to `positions` tokens. */
 bool sparsity_check(const Sparsity *sparsity, int64_t positions, GError **error);
 /* The layout of layer `layer` for sequences of up to `positions` tokens; the pattern is checked and not SPARSE_NONE.
- * causal: leaves out key blocks after the query block. The layout lies in host memory only; sparsity_layout_free frees
- * it. */
+ * causal: leaves out key blocks after the query block. It lies in host memory; free with sparsity_layout_free. */
 BlockLayout *sparsity_layout(const Sparsity *sparsity, int64_t positions, int64_t heads, int layer, bool causal);
 void sparsity_layout_free(BlockLayout *layout);

@@ -170,8 +170,7 @@ static int32_t chunk_room(const Ctx *cx, LabelKind kind)
     return by_token(kind) ? n : MIN(n, MAX(LEAST_ROWS, n / ROW_SHARE));
 }
 
-/* A chunk with as many groups, from `first` on, as fit: their rows, and the grid (groups, widest) of their softmax, are
- * limited. */
+/* A chunk of as many groups from `first` on as fit: their rows and softmax's grid (groups, widest) are limited. */
 static Chunk chunk_from(const Ctx *cx, const Classifier *c, const Rows *rows, int32_t first)
 {
     Chunk chunk = { .cx = cx, .c = c, .rows = rows, .first = first, .end = first, .widest = 2 };

@@ -1,6 +1,5 @@
 /* heads.h: computations from the output x (N,C) of the last block: losses, logits, BERT's pooler. cx is the context of
- * that output. heads.c has the table of heads, loss.h their names. N: tokens, C: width, V: size of the vocabulary, S:
- * sequences. */
+ * that output. heads.c has the table of heads, loss.h their names. N: tokens, C: width, V: vocabulary, S: sequences. */
 #pragma once
 
 #include "model/model.h"

@@ -333,8 +333,7 @@ static bool names_module(const char *target, const char *module)
     return n > 0 && n <= all && strcmp(module + all - n, target) == 0 && (n == all || module[all - n - 1] == '.');
 }
 
-/* Whether the target matches this layer. Adds the last word of the layer's module name to `known`, for error messages.
- */
+/* Whether the target matches this layer. Adds the last word of its module name to `known`, for error messages. */
 static bool takes(const char *target, const TensorNames *names, const ModelConfig *config, const char *layer,
                   GHashTable *known)
 {
@@ -432,8 +431,7 @@ static char *module_of(const char *tensor)
     return g_strndup(tensor, (gsize)(strrchr(tensor, '.') - tensor));
 }
 
-/* The modules with an adapter: the last word of each name if no other module has the same last word, else the full
- * name. */
+/* The modules with an adapter: the last word of each name if no other module has it, else the full name. */
 static json_t *targets_json(const TensorNames *tensor_names, const ParamSpec *specs, int n)
 {
     g_autoptr(GPtrArray) whole = g_ptr_array_new_with_free_func(g_free), words = g_ptr_array_new_with_free_func(g_free);

@@ -28,6 +28,5 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
  * which arch has no class (hf_architecture_of): no base model has these, so they are not compared. */
 bool hf_check_base(Model *model, const HfArchitecture *arch, const ModelConfig *fitted, const char *folder,
                    GError **error);
-/* Contents of adapter_config.json for a model with adapters. base: name or folder of the base model; NULL means none.
- * json_decref. */
+/* The adapter_config.json of a model with adapters. base: name or folder of the base model, or NULL. json_decref. */
 json_t *hf_adapter_json(const HfArchitecture *arch, const ModelConfig *config, const char *base);

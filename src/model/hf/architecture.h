@@ -17,8 +17,7 @@ typedef struct HfArchitecture {
     const HfKey *more_keys;        /* read and written after `keys`; NULL means none */
     const HfAlias *aliases;        /* second names of keys; NULL means none */
     Family family;                 /* family of its models; FAMILY_T5 without a decoder becomes FAMILY_BERT */
-    bool own_head_dim; /* config.json has the head size; false means that it is width / heads, which must have no
-                          remainder */
+    bool own_head_dim;             /* config.json has the head size; false means width / heads, without remainder */
     struct {
         int pad, bos, eos;
     } default_ids;           /* token ids to assume if config.json lacks them; -1 means none */
@@ -44,8 +43,7 @@ extern const HfArchitecture hf_mt5;
 
 /* The tensor names of a model with this configuration. */
 TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config);
-/* Sets every option that the architecture fixes. If this changes the configuration of a model, the architecture cannot
- * hold the model. */
+/* Sets every option that the architecture fixes. If this changes a model's, the architecture cannot hold it. */
 void hf_fit(const HfArchitecture *arch, ModelConfig *config);
 
 /* ---- tables that several architectures share ---- */

@@ -148,8 +148,7 @@ const HfArchitecture hf_bert = {
     .shape = shape_bert,
 };
 
-/* ---- RoBERTa: RobertaForMaskedLM and the bare RobertaModel: the first position of a sequence has row pad_token_id + 1
- * of the table ---- */
+/* ---- RobertaForMaskedLM and the bare RobertaModel: the first position has row pad_token_id + 1 of the table ---- */
 
 static const TensorName roberta_heads[] = {
     TENSOR("lm_head", "lm_head.decoder.weight"),
@@ -164,8 +163,7 @@ static const TensorName roberta_heads[] = {
 };
 
 #define ROBERTA_SECOND_BIAS "lm_head.decoder.bias"
-/* The numbers of positions, which a RoBERTa does not read but counts itself, and the second name of the logits' bias.
- */
+/* The numbers of positions, which a RoBERTa counts itself, and the second name of the logits' bias. */
 static const IgnoredTensor roberta_ignored[] = {
     { "roberta.embeddings.position_ids", NULL },
     { ROBERTA_SECOND_BIAS, NULL },

@@ -50,8 +50,7 @@ static char *read_name(const json_t *value)
                                   : g_strdup(json_string_value(value));
 }
 
-/* The names of all classes: "negative,positive". A missing, empty or repeated name becomes LABEL_i, as in transformers.
- */
+/* The names of all classes: "negative,positive". As in transformers, missing, empty and repeated ones are LABEL_i. */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
@@ -89,8 +88,7 @@ static bool check_numbers(const json_t *root, GError **error)
     return true;
 }
 
-/* Sets the shape of a T5 with a classifier: without logits over the vocabulary, and for classes of tokens without a
- * decoder. */
+/* Sets the shape of a T5 with a classifier: no logits over the vocabulary and, for token classes, no decoder. */
 static void shape_t5(ModelConfig *config, LabelKind kind)
 {
     config->n_dec = kind == LABELS_TOKENS ? 0 : config->n_dec;
@@ -214,8 +212,7 @@ static const HfArchitecture *architecture_named(const char *model_type, GError *
     return NULL;
 }
 
-/* Fails unless every number read from config.json, and every number derived from them, is in the range of its option.
- */
+/* Fails unless all numbers read from config.json, and all derived from them, are in the ranges of their options. */
 static bool check_hf_ranges(const ModelConfig *config, GError **error)
 {
     for (int i = 0; i < n_model_options; i++) {

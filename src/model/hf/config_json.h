@@ -6,8 +6,7 @@
 /* Reads FOLDER/config.json into *config, which is zeroed. NULL with an error if loam cannot represent the model.
  * tie_embeddings is the file's value; import.c replaces it after comparing the tensors. */
 const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error);
-/* Contents of a config.json from which transformers 4 and 5 build this model. dtype: dtype of the tensors, such as
- * "BF16". json_decref. */
+/* A config.json from which transformers 4 and 5 build this model. dtype: of the tensors, as "BF16". json_decref. */
 json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
                        const char *dtype);
 /* The architecture of model_config_architecture, even if it cannot hold the model exactly. */

@@ -65,8 +65,7 @@ static void add_param(const Tensors *tensors, const char *theirs, const TensorNa
     source->index[source->n++] = index;
 }
 
-/* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
- * them. */
+/* Adds the tensors of the parameters that a model of `config` has. The others are heads, which a warning names. */
 static void add_params(const Tensors *tensors, const TensorNames *names, const ModelConfig *config)
 {
     g_autoptr(GHashTable) kept = hf_parameter_names(config);
@@ -117,8 +116,7 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     return safetensors_writer_write_folder(writer, folder, form.shard_bytes, error);
 }
 
-/* Writes config.json and generation_config.json. In a T5, token ids that are unknown become T5's defaults: padding 0,
- * EOS 1. */
+/* Writes config.json and generation_config.json. A T5's unknown token ids become the defaults: padding 0, EOS 1. */
 static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
                           const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
 {
@@ -129,8 +127,7 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    /* generation_config.json is written for a model with a decoder if it says anything: an EOS, generation settings, or
-     * ids that are no tokens. */
+    /* generation_config.json is written for a decoder if it has an EOS, settings, or ids that are no tokens. */
     const int64_t n_ids = tok ? tokenizer_size(tok) : config->vocab;
     bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation || n_ids < config->vocab);
     bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&

@@ -1,5 +1,4 @@
-/* GPT-2: GPT2LMHeadModel. The weights of its linear layers have shape (in, out); queries, keys and values are one
- * tensor. */
+/* GPT-2: GPT2LMHeadModel. Weights of linear layers have shape (in, out); queries, keys and values are one tensor. */
 #include "model/hf/architecture.h"
 
 static const TensorName body[] = {
@@ -17,8 +16,7 @@ static const TensorName body[] = {
     { 0 },
 };
 
-/* The causal mask, and the number for minus infinity in it: transformers makes both itself, and reads none from a file.
- */
+/* The causal mask, and its number for minus infinity: transformers makes both itself, and reads none from a file. */
 static const IgnoredTensor ignored[] = {
     { "transformer.h.#.attn.bias", NULL },
     { "transformer.h.#.attn.masked_bias", NULL },

@@ -28,12 +28,10 @@ bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, con
  * language-model head (BertForMaskedLM) has. */
 void hf_add_language_head(ModelConfig *config);
 
-/* Whether a folder holds a model of Hugging Face or a PEFT adapter. hf_import and hf_shape open an adapter together
- * with its base model: the folder named by base_model_name_or_path, relative to the working directory or to the
- * adapter's folder. */
+/* Whether a folder holds a model of Hugging Face or a PEFT adapter. hf_import and hf_shape open an adapter with its
+ * base model: the folder base_model_name_or_path, relative to the working directory or the adapter's folder. */
 bool hf_is_folder(const char *folder);
-/* The path of the tokenizer in a folder; for an adapter without one, that of the base model. NULL means none. g_free.
- * */
+/* The path of a folder's tokenizer; for an adapter without one, that of the base model. NULL means none. g_free. */
 char *hf_find_tokenizer(const char *folder);
 /* Replaces config->lora.targets, module names as PEFT's target_modules ("" means PEFT's default), by names of
  * lora_layers (model/lora/lora.h). */
@@ -45,9 +43,8 @@ bool hf_resolve_targets(ModelConfig *config, GError **error);
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
 /* Whether a folder's model, of the second configuration, has the parameters of a model of the first. */
 typedef bool (*HfSameFn)(const ModelConfig *to, const ModelConfig *folder);
-/* Reads the folder's weights and token roles into `to`, of which this rank may hold a part; of the files' tensors only
- * those rows are read. Nothing is read, and *loaded is false, if the folder's model has other parameters (`same`).
- * Errors as of hf_import. */
+/* Reads the folder's weights and token roles into `to`, of which this rank may hold a part; of the tensors only those
+ * rows are read. Nothing is read, and *loaded is false, if its parameters are others (`same`). Errors: as hf_import. */
 bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError **error);
 /* Reads only the configuration of the model in FOLDER. Free with model_config_clear. */
 bool hf_shape(const char *folder, ModelConfig *config, GError **error);
@@ -60,6 +57,5 @@ const char *hf_sentence_module(const json_t *module);
 
 /* Writes the tokenizer's own files (spiece.model, vocab.txt, or vocab.json and merges.txt) and tokenizer.json,
  * tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4 and 5 gives the same
- * ids. Special tokens, and the tokens added around each text, are those that `model` was trained with; model NULL means
- * the tokenizer's own. */
+ * ids. Special tokens, and those added around texts, are those of `model`'s training; NULL means the tokenizer's. */
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error);

@@ -30,8 +30,7 @@ static bool any_starts_with(const TensorFile *file, const char *start)
     return false;
 }
 
-/* The prefix of all tensor names of the model in this file: one of `holders`, or "" if the file contains only the
- * model. */
+/* The prefix of all tensor names of the model in this file: one of `holders`, or "" if it has only the model. */
 static const char *holder_of(const TensorFile *file)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(holders); i++)
@@ -40,8 +39,7 @@ static const char *holder_of(const TensorFile *file)
     return "";
 }
 
-/* The present name of a tensor; old BERT files use TensorFlow's names (gamma, beta) for the weights of norms. g_free.
- */
+/* The present name of a tensor; old BERT files use TensorFlow's names (gamma, beta) for norms' weights. g_free. */
 static char *modern_name(const char *name)
 {
     GString *text = g_string_new(name);
@@ -121,8 +119,7 @@ static void warn_missing_head(const Source *source, const ModelConfig *config)
 }
 
 /* For an adapter that contains a classifier, while its base model has none: names the classes LABEL_0, LABEL_1, … since
- * no file has their names, and removes tensors of the base model that are not used, such as its language-model head,
- * from source->tensors. */
+ * no file does, and removes unused tensors of the base model, such as its language-model head, from source->tensors. */
 static bool take_classifier(Source *source, ModelConfig *config, GError **error)
 {
     const FileTensor *out = find_param(source, config->classifier == LABELS_SPAN ? "span" : "classifier");
@@ -147,8 +144,7 @@ static bool take_classifier(Source *source, ModelConfig *config, GError **error)
     return true;
 }
 
-/* Sets *config from config.json and from the names of the tensors. For the folder of an adapter, reads these of its
- * base model, and the adapter. */
+/* Sets *config from config.json and tensor names. For an adapter's folder, reads those of its base model, and it. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
     bool adapts = hf_adapter_present(folder);
@@ -196,8 +192,7 @@ bool hf_shape(const char *folder, ModelConfig *config, GError **error)
     return done;
 }
 
-/* Ignores a pooler in the file that the model's classifier does not read: transformers before 4.0 stored one with every
- * classifier. */
+/* Ignores a pooler that the model's classifier does not read: transformers before 4.0 stored one with each. */
 static void leave_pooler_out(const Source *source, const ModelConfig *config)
 {
     static const char *const unread[] = { "pooler", "pooler.bias" };
@@ -277,8 +272,7 @@ static float rounding_of(const FileTensor *tensor)
     return strcmp(tensor->dtype, "BF16") == 0 ? 0x1p-8F : strcmp(tensor->dtype, "F16") == 0 ? 0x1p-11F : 0;
 }
 
-/* *same becomes true if parameter number `index` has the values of its tensor in the file, except for rounding to the
- * tensor's dtype. */
+/* *same: whether parameter number `index` has the values of its tensor in the file, rounded to the tensor's dtype. */
 static bool compare_param(const Source *base, ParamStore *params, int index, bool *same, GError **error)
 {
     const ParamSpec *spec = params_spec(params, index);

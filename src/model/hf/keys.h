@@ -1,5 +1,4 @@
-/* keys.h: tables of the keys of config.json, one table per architecture; functions read the keys into a ModelConfig and
- * write them from it. */
+/* keys.h: tables of the keys of config.json, one per architecture; functions read and write them for a ModelConfig. */
 #pragma once
 
 #include "base/log.h"
@@ -38,8 +37,7 @@ typedef struct HfAlias {
     const char *alias, *key; /* "hidden_size", "d_model" */
 } HfAlias;
 
-/* Renames the aliases in `root` to their keys; `aliases` ends with an entry of NULL. An error if both names are there
- * with different values. */
+/* Renames the aliases in `root` to their keys; `aliases` ends with NULL. An error if both are there and differ. */
 bool hf_aliases_take(json_t *root, const HfAlias *aliases, GError **error);
 
 /* A key that is absent or null gives the default, except that null is false for a flag, as in Python. A value of

@@ -96,8 +96,7 @@ static bool has_key(const json_t *root, const char *key)
     return value && !json_is_null(value);
 }
 
-/* Removes from suppress_tokens the consecutive ids at the end of the vocabulary, which suppress_padding added in an
- * export. */
+/* Removes from suppress_tokens the ids at the end of the vocabulary that suppress_padding added in an export. */
 static void drop_padding(json_t *root, int64_t vocab)
 {
     json_t *list = json_object_get(root, "suppress_tokens");

@@ -76,8 +76,7 @@ static const HfAlias aliases[] = {
 #define GATED "gated-"
 
 /* Reads feed_forward_proj: the name of an activation, with the prefix "gated-" if the feed-forward network is gated;
- * "gated-gelu" means gelu_new. The keys that transformers derives from it, dense_act_fn and is_gated_act, take
- * precedence. */
+ * "gated-gelu" means gelu_new. The keys derived from it, dense_act_fn and is_gated_act, take precedence. */
 static bool read_activation(const json_t *root, const char *default_proj, ModelConfig *config, GError **error)
 {
     const json_t *value = json_object_get(root, "feed_forward_proj");

@@ -4,15 +4,13 @@
 #include "model/hf/keys.h"
 #include "text/tokenizer_json.h"
 
-/* Whether texts get [CLS] before and [SEP] after them: if the model is encoder-only or, with model NULL, if the
- * tokenizer has a mask token. */
+/* Whether texts get [CLS] and [SEP]: if the model is encoder-only or, with model NULL, if the tokenizer has a mask. */
 static bool is_encoder_s(const Tokenizer *tok, const ModelConfig *model)
 {
     return model ? model->n_dec == 0 : tokenizer_role(tok, ROLE_MASK) >= 0;
 }
 
-/* The special tokens that the files name, by role; -1 means none. For BERT, [CLS] and [SEP] are not also named as bos
- * and eos. */
+/* The special tokens that the files name, by role; -1 means none. BERT's [CLS] and [SEP] are not also bos and eos. */
 static void find_roles(const Tokenizer *tok, const ModelConfig *model, int ids[TOKEN_ROLES])
 {
     bool encoder = is_encoder_s(tok, model);
@@ -57,8 +55,7 @@ static TextFrame frame_of_tokenizer(const Tokenizer *tok, const int ids[TOKEN_RO
     return frame_of(-1, tokenizer_sentinel(tok, 0) >= 0 ? ids[ROLE_EOS] : -1, false);
 }
 
-/* The post_processor of tokenizer.json that adds these special tokens. RoBERTa has two separators between the texts of
- * a pair and no token types. */
+/* The post_processor that adds these special tokens. RoBERTa has two separators in a pair and no token types. */
 static json_t *post_processor(const Tokenizer *tok, const TextFrame *frame)
 {
     const char *begin = frame->before.n == 1 ? tokenizer_piece(tok, frame->before.ids[0]) : "";
@@ -98,8 +95,7 @@ static void keep_settings(const Tokenizer *tok, json_t *config)
     }
 }
 
-/* Sets model_max_length, to which transformers' pipelines truncate texts: the base model's value, but at most the
- * model's number of positions. */
+/* Sets model_max_length, to which transformers' pipelines truncate: the base model's, at most the model's positions. */
 static void bound_length(json_t *config, const ModelConfig *model)
 {
     const json_t *base = json_object_get(config, "model_max_length");
@@ -108,8 +104,7 @@ static void bound_length(json_t *config, const ModelConfig *model)
         json_object_set_new(config, "model_max_length", json_integer(model->max_positions));
 }
 
-/* Keeps the added tokens, and how blanks are encoded, that the tokenizer_config.json written by tokenizer_copy lists.
- */
+/* Keeps the added tokens, and how blanks are encoded, of the tokenizer_config.json that tokenizer_copy wrote. */
 static bool keep_added(const char *folder, json_t *config, GError **error)
 {
     json_auto_t *written = NULL;
@@ -126,9 +121,8 @@ static bool keep_added(const char *folder, json_t *config, GError **error)
     return true;
 }
 
-/* The contents of tokenizer_config.json. The class is PreTrainedTokenizerFast, which uses tokenizer.json unchanged,
- * while classes of particular models would build a tokenizer of their own. token_type_ids are listed only for models
- * with token types. */
+/* The contents of tokenizer_config.json. The class is PreTrainedTokenizerFast, which uses tokenizer.json unchanged;
+ * classes of models would build one of their own. token_type_ids are listed only for models with token types. */
 static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const json_t *special)
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");

@@ -1,6 +1,5 @@
 /* lora.h: low-rank adapters (LoRA, Hu et al. 2022): which linear layers of a block may have an adapter, its parameters
- * NAME.lora_a (R,in) and NAME.lora_b (out,R), where R is the rank, and which parameters of a model with adapters are
- * trained. */
+ * NAME.lora_a (R,in) and NAME.lora_b (out,R) of rank R, and which parameters of a model with adapters are trained. */
 #pragma once
 
 #include "model/config/config.h"

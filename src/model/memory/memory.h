@@ -7,8 +7,7 @@
 
 typedef struct Model Model;
 
-/* The arenas. Until workspace_reserve gives them memory they only measure: allocations in them return no memory, but
- * record the peak. */
+/* The arenas. Without memory from workspace_reserve they only measure: allocations return none, but record the peak. */
 typedef struct Workspace {
     Arena *save; /* (n_slots) one arena per slot, for the activations that the backward pass of a microbatch needs */
     int *stage;  /* (n_slots) the stage that each slot is for, as an index of the model's Stages; never falls */
@@ -21,8 +20,7 @@ typedef struct Workspace {
 void workspace_init(Workspace *work, const int *slots, int n_stages);
 /* Starts measuring again, with the same slots. The arenas must have no memory. */
 void workspace_measure(Workspace *work);
-/* Allocates memory for each arena, as large as the peak of the same arena of `measured`, which has one slot per stage.
- */
+/* Allocates each arena, as large as the peak of the same arena of `measured`, which has one slot per stage. */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 /* As workspace_reserve, but an arena that is large enough keeps its memory. */
 bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error);

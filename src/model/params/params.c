@@ -47,8 +47,7 @@ static void set_fairseq(ParamSpec *spec, InitRule rule)
 }
 
 /* init fan_in, AST-T5's: std (2 in)^-1/2, embeddings uniform of that std, relative biases 0. init fan_out is AST-T5's
- * as its code computes it: (2 out)^-1/2, and the embedding drawn as the tied projection, whose `out` is the vocabulary.
- */
+ * as its code has it: (2 out)^-1/2, and the embedding drawn as the tied projection (out: vocabulary). */
 static void set_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 {
     bool fan_out = config->init == INIT_SCHEME_FAN_OUT,
@@ -99,8 +98,7 @@ static void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 /* How tensor-parallel ranks have a dimension. DIVIDED: they have parts of it, since each computes some of the heads,
  * some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_KEYS: heads of keys and values,
  * of which there may be fewer than ranks; then several ranks have the same one. OF_TOKENS: the tensor is whole on every
- * rank, which with sequence parallelism uses it for its own tokens only. OF_ALL_HEADS: likewise, for its own heads
- * only. */
+ * rank, which with sequence parallelism uses it for its own tokens. OF_ALL_HEADS: for its own heads. */
 typedef enum Division { WHOLE, DIVIDED, OF_KEYS, OF_TOKENS, OF_ALL_HEADS } Division;
 
 /* The dimensions that parameters have; the last is not one. */

@@ -36,9 +36,8 @@ typedef struct StageTokens {
 
 /* Divides the blocks among the stages so that the largest work of a rank is as small as possible; with several stages
  * per rank, so that the sum of the squares of the ranks' work is small. Work is counted in multiply-adds of matrices
- * and of attention, which take longer; the projection to the vocabulary counts for the last stage. Every stage has at
- * least one block, so there must be at least as many blocks as stages. Returns Pipeline.ends of the size × interleave
- * stages. g_free. */
+ * and of attention, which take longer; the projection to the vocabulary counts for the last stage. Every stage needs
+ * at least one block. Returns Pipeline.ends of the size × interleave stages. g_free. */
 int *pipeline_divide(const ModelConfig *config, int size, int interleave, const StageTokens *tokens);
 /* share (size): the part of that work which each rank has if its stages end at `ends`; their sum is 1. */
 void pipeline_work(double *share, const ModelConfig *config, int size, int interleave, const int *ends,
@@ -84,10 +83,9 @@ double pipeline_bubble(int size, int interleave, int64_t n);
 /* Sets ParamSpec.tie of the n parameters of the pipeline's rank, which are ordered by bucket. */
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
 
-/* Runs model_pass's passes of n microbatches, in the order of pipeline_schedule.
- * n_empty: number of microbatches that another data-parallel rank has more than this one. As ranks exchange weights and
- * gradients in every pass, this rank first runs n_empty passes over batches[0], whose losses are not counted and whose
- * gradients are 0. */
+/* Runs model_pass's passes of n microbatches, in the order of pipeline_schedule. n_empty: number of microbatches that
+ * another data-parallel rank has more than this one. As ranks exchange weights and gradients in every pass, this rank
+ * first runs n_empty passes over batches[0], with gradients 0 and uncounted losses. */
 void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss);
 /* After the last microbatch of a step: the gradients of parameters that several ranks of the pipeline have become their
  * sums over these ranks, added in their order, with the same bits in each; then their reduction over data-parallel

@@ -30,9 +30,8 @@ static inline bool token_list_has(const TokenList *list, int32_t id)
     return false;
 }
 
-/* The ids that start and end generated text, and what else a model's folder says of its use. They are read from
- * config.json, generation_config.json and modules.json, stored in checkpoints, and written when a model is exported. An
- * id of -1 means unknown. */
+/* The ids that start and end generated text, and what else a model's folder says of its use. Read from config.json,
+ * generation_config.json and modules.json, stored in checkpoints and written by exports. -1 means unknown. */
 typedef struct TokenRoles {
     int32_t decoder_start;    /* T5: the decoder's first input token */
     int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
@@ -42,8 +41,7 @@ typedef struct TokenRoles {
                            means all. Not stored */
     TokenList eos;      /* generation stops after any of these tokens */
     json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
-    json_t *sentence;   /* files of sentence-transformers, "modules.json" and those that it names, with their contents;
-                           owned; NULL means none */
+    json_t *sentence;   /* contents of sentence-transformers' "modules.json" and the files it names; owned; or NULL */
 } TokenRoles;
 
 /* Roles of which all are unknown and eos is empty. */

@@ -15,17 +15,14 @@
 #include "model/model.h"
 
 /* Starts a microbatch in a slot, whose index is 0 to the number of slots - 1. The batch must stay unchanged until the
- * slot's last call. The caller copies the previous stage's message into the returned tensors, which are absent in the
- * first stage. */
+ * slot's last call. The caller copies the previous stage's message into the returned tensors (first stage: absent). */
 StageMessage slot_begin(Model *model, int slot, const Batch *batch, const ModelLoss *loss);
 /* Runs the stage's blocks forward; returns their output (N,C). */
 Tensor slot_fwd(Model *model, int slot);
 /* In the stage with the heads: adds their losses of y, slot_fwd's result, to the sums of model_take_sums and, with
  * ModelLoss.grad, computes their gradients. Returns the message for the next stage, absent in the last stage. */
 StageMessage slot_loss(Model *model, int slot, Tensor y);
-/* The caller copies the gradient of slot_loss's message into the returned tensors, which are absent in the last stage.
- * */
+/* The caller copies the gradient of slot_loss's message into the returned tensors, absent in the last stage. */
 StageMessage slot_gradient(Model *model, int slot);
-/* Runs backward and adds to the gradients of the parameters. Returns the gradient of the message that slot_begin
- * received. */
+/* Runs backward and adds to the parameters' gradients. Returns the gradient of the message that slot_begin received. */
 StageMessage slot_bwd(Model *model, int slot);

@@ -234,8 +234,7 @@ void stack_embed(StackPass *pass, Tensor x, const StackW *w)
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* The context of the walk's current block, whose activations are saved in `arena`. forget: backward does not need them.
- */
+/* The context of the walk's current block, which saves activations in `arena`. forget: backward does not need them. */
 static Ctx block_ctx(const BlockWalk *walk, Arena *arena, bool forget)
 {
     Ctx cx = walk->cx;

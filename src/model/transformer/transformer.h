@@ -59,8 +59,7 @@ struct Model {
     double class_rows; /* number of rows of HEAD_CLASSES since model_take_sums, in passes with class weights */
 };
 
-/* Uploads a stream into the arena `save`, with the tokens that are this rank's if tensor-parallel ranks divide the
- * vocabulary. */
+/* Uploads a stream into the arena `save`, with this rank's tokens if tensor-parallel ranks divide the vocabulary. */
 Tokens stream_upload(const Model *model, Arena *save, const TokenStream *stream);
 /* Uploads which of `ids`, one for each token, are this rank's: see tokens_upload_own. */
 void stream_upload_own(const Model *model, Arena *save, Tokens *tokens, const int32_t *ids);

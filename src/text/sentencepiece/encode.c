@@ -128,8 +128,7 @@ bool sp_piece_ends(const GArray *pieces, int32_t unk, const char *normal, size_t
         if (step > 0) {
             unknown = wild ? i : unknown;
             stops[i++] = at += step;
-        } else { /* the match failed, so the last unknown piece is extended by one character, as * in a file pattern
-                    would be */
+        } else { /* the match failed: the last unknown piece grows by one character, as * in a file pattern */
             step = unknown >= 0 ? char_bytes(normal, stops[unknown], normal_bytes) : 0;
             if (step == 0)
                 return false;

@@ -102,8 +102,7 @@ static json_t *sequence(const char *list, json_t *parts)
     return whole;
 }
 
-/* Spaces are replaced here rather than by a Metaspace pre_tokenizer, which would not put SP_SPACE before text that
- * starts with a space. */
+/* Spaces are replaced here, since a Metaspace pre_tokenizer puts no SP_SPACE before text that starts with a space. */
 static json_t *normalizer(const SpModel *model)
 {
     json_t *steps = json_array();
@@ -224,8 +223,7 @@ static void count_piece(void *context, const char *piece, size_t bytes, int32_t 
 }
 
 /* Whether merging makes every piece from its own text. The tokenizer.json splits off user-defined symbols, and with
- * "ignore_merges" takes any part that is a whole piece, so the result is right only if merging would make that piece
- * too. */
+ * "ignore_merges" takes any part that is a whole piece, which is right only if merging makes it too. */
 static bool joins_every_piece(const SpModel *model)
 {
     g_autofree TrieKey *keys = g_new(TrieKey, model->pieces->len);

@@ -82,8 +82,7 @@ GArray *list_specials(const Model &model)
     return added;
 }
 
-/* Whether a model gets sentinels: T5's has neither a beginning-of-sequence token nor a mask, which a GPT's and a BERT's
- * have. */
+/* Whether a model gets sentinels: T5's has no beginning-of-sequence token, as GPT's has, and no mask, as BERT's has. */
 bool is_like_t5(const sentencepiece::SentencePieceProcessor &processor)
 {
     bool masks = false;
@@ -169,8 +168,7 @@ bool ends_by_library(const void *opaque, const char *text, size_t bytes, TextEdg
     return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, edges, ids, n, ends);
 }
 
-/* The library drops the first space of a text and, if pieces end with theirs, the last one. Beside a blank they stay.
- */
+/* The library drops a text's first space and, if pieces end with theirs, its last one. Beside a blank they stay. */
 bool decode_by_library(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
                        GError **error)
 {
@@ -234,8 +232,7 @@ class Lines : public sentencepiece::SentenceIterator
     }
 
     /* Takes at most LONG_WORD_BYTES bytes of the line, since the trainer drops lines of more than 4192: up to a space
-     * if there is one in them, otherwise up to a mark. Without either, the word is left out and the line becomes empty.
-     */
+     * if there is one in them, otherwise up to a mark. Without either, the word is left out and the line empty. */
     void take()
     {
         const size_t most = std::min(rest_bytes_, static_cast<size_t>(LONG_WORD_BYTES));

@@ -64,9 +64,8 @@ static inline BlankSpace sp_blank_space(const SpModel *model)
 {
     return model->treat_whitespace_as_suffix ? BLANK_AFTER : BLANK_BEFORE;
 }
-/* Converts the content of a .model file to a tokenizer.json; free with json_decref. It is a user's error if
- * tokenizer.json cannot express the model: if its type is neither unigram nor BPE, or it has one of some flags
- * (json.c). */
+/* Converts the content of a .model file to a tokenizer.json; json_decref. It is a user's error if that cannot express
+ * the model: its type is neither unigram nor BPE, or it has one of some flags (json.c). */
 json_t *sp_model_json(const void *unused, const char *data, size_t bytes, GError **error);
 
 /* ---- bpe.c: byte-pair encoding: starting from characters, repeatedly merges the two neighbours whose merged piece has
@@ -79,9 +78,8 @@ typedef void (*SpPieceFn)(void *context, const char *piece, size_t bytes, int32_
  * encoded separately; so time and memory depend on the longest part. */
 void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_t bytes, SpPieceFn fn, void *context);
 
-/* ---- encode.c: encoding with a model of any type. The ids are those of SentencePiece 0.2.3, but the time is
- * proportional to the length of the text, where the library's time is proportional to the square of the length of a run
- * of unknown characters ---- */
+/* ---- encode.c: encoding with a model of any type. The ids are those of SentencePiece 0.2.3, but the time grows with
+ * the length of the text, the library's with the square of a run of unknown characters ---- */
 
 typedef struct SpEncoder SpEncoder; /* read-only once open */
 /* An encoder for a model. Takes ownership of the model, also on failure. */

@@ -1,6 +1,5 @@
 /* sentencepiece/unigram.c: models of SentencePiece's kind that are read from a tokenizer.json: unigram models, and BPE
- * of characters. The ids of a unigram model equal those of SentencePiece, ties included: the same sums of floats in the
- * same order. */
+ * of characters. A unigram model's ids equal SentencePiece's, ties included: it sums floats in the same order. */
 #include "text/normalizer.h"
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
@@ -173,8 +172,7 @@ static char *normalize_unigram(const void *model, const char *text, size_t bytes
 }
 
 /* Normalizes and splits UTF-8 text and calls taker.fn with each word in order. edges: as in TokenizerKind.encode.
- * Unless map is NULL, *map becomes the offset map (text/offset_map.h) of the concatenated words; free with
- * g_array_unref. */
+ * Unless map is NULL, *map becomes the offset map (text/offset_map.h) of all words; g_array_unref. */
 static bool each_unigram_word(const UnigramText *plan, const char *text, size_t bytes, TextEdges edges, WordTaker taker,
                               GArray **map, GError **error)
 {

@@ -74,8 +74,7 @@ typedef struct SyntaxParser SyntaxParser; /* each thread needs its own */
 SyntaxParser *syntax_parser_open(void);
 void syntax_parser_close(SyntaxParser *parser);
 /* Parses a program and sets `nodes` (SyntaxNode) to its named nodes in preorder: parents before children, siblings in
- * their order. The root and ERROR nodes are left out, but not their children. `nodes` is empty unless the result is
- * SYNTAX_TREE. */
+ * their order. Leaves out the root and ERROR nodes, but not their children. Empty unless the result is SYNTAX_TREE. */
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes);
 /* Parses a program and sets `hashes` (uint64_t), for the syntax match of CodeBLEU: for the root and for every node with

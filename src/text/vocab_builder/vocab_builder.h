@@ -5,8 +5,7 @@
 #include "text/word_table.h"
 
 /* ---- merge_learner.c: learns the merges of BPE and WordPiece (Sennrich et al. 2016): again and again the most
- * frequent pair of neighbouring symbols becomes one symbol. The input is words, each a sequence of symbols with a
- * count ---- */
+ * frequent pair of neighbouring symbols becomes one. Input: words, each symbols with a count ---- */
 
 typedef struct MergeLearner MergeLearner;
 

@@ -19,8 +19,7 @@ typedef struct CodeRange {
 } CodeRange;
 
 /* Hugging Face's BertNormalizer knows the categories of Unicode 8. Marks, punctuation and format characters of later
- * versions have no category there: they lie in these ranges, together with characters whose category does not matter.
- */
+ * versions have none there: they lie in these ranges, with characters whose category does not matter. */
 static const CodeRange later[] = {
     { 0x61d, 0x61d },     { 0x7fd, 0x7fd },     { 0x890, 0x8e2 },     { 0x9fd, 0x9fe },     { 0xa76, 0xa76 },
     { 0xafa, 0xaff },     { 0xb55, 0xb55 },     { 0xc04, 0xc3c },     { 0xc77, 0xc77 },     { 0xc84, 0xc84 },
