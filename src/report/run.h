@@ -73,7 +73,7 @@ typedef struct ReportRun {
     int64_t killed;             /* number of commands that ended without a word: the next start follows another start */
     bool open;                  /* the newest start has no stop, end or error after it */
     bool loss_missing;          /* the last training record has no loss */
-    json_t *start;              /* the last record of a start (metrics_start); NULL means none */
+    json_t *start;              /* the last record of a start; NULL means none */
     int64_t step;               /* step of the last training record; -1 means none */
     double tokens, samples_trained, wall_s; /* tokens read, samples trained on, and seconds of the run, at the last
                                                record */

@@ -52,7 +52,7 @@ typedef struct ByteBpe {
     bool add_prefix_space;  /* put a space in front of text that does not start with one */
     Normalizer *normalizer; /* NULL means that there is none */
     GArray *added;          /* AddedToken; their contents are strings of `names` */
-    GAsyncQueue *scratches; /* pool of EncodeScratch * (encode_scratch_take) */
+    GAsyncQueue *scratches; /* pool of EncodeScratch * (take_scratch) */
 } ByteBpe;
 
 /* A model with these names of pieces (char *, indexed by id; NULL means that no piece has the id) and added tokens
