@@ -321,6 +321,16 @@ sleep 1.1
 sed 's/mesa/loni/' marks.tsv >changed.tsv && cp changed.tsv marks.tsv
 run run.dir=runs/plain $marks train.length='3 steps'
 grep -q 'goes on with the examples that it read at its start (runs/plain/task/train), not with marks.tsv as it is now' log || fail "$(cat log)"
+# A change is said once. The label nan is no number, and neither is 01 the class of the number 1.
+run run.dir=runs/plain $marks train.length='4 steps' train.class_weights=balanced
+[ "$(grep -c 'train.class_weights changed from' log)" = 1 ] || fail "$(grep changed log)"
+printf 'text,y\na,1\nb,nan\nc,0\nd,-neg\n' >nan.csv
+"$loam" task prepare base.yaml --out nan task.data=nan.csv 'task.input={text}' 'task.label={y}' >out 2>err || fail "$(cat err)"
+grep -q '0,1,-neg,nan' nan.json || fail "$(cat nan.json)"
+for label in 01 +1 ' 1' -0; do
+    printf 'text,y\na,%s\nb,1\nc,0\n' "$label" >zeros.csv
+    expect 1 "\"$label\" is none of the labels" "$loam" task prepare base.yaml --out zeros task.data=zeros.csv 'task.input={text}' 'task.label={y}' task.labels=neg,pos
+done
 # The lengths that a GPT has by default are cut to its positions, half of them for the answer.
 gpt="model.family=gpt model.n_enc=0 model.n_dec=1 model.position=learned model.max_positions=40"
 sed '/^data:/d; s/data: .*//; s/family: bert, n_enc: 1, //; s/position: learned, max_positions: 64, token_types: 2, //' base.yaml >gpt.yaml

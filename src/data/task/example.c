@@ -154,11 +154,11 @@ char *example_label(const Task *task, const char *value)
     g_auto(GStrv) names = text_list(task->labels);
     if (g_strv_contains((const char *const *)names, value))
         return g_strdup(value);
-    char *end;
-    gint64 index = g_ascii_strtoll(value, &end, 10);
+    gint64 index = g_ascii_strtoll(value, NULL, 10);
+    g_autofree char *plain = g_strdup_printf("%" G_GINT64_FORMAT, index); /* "01" is another label than "1" */
     if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
         index = *value == 't';
-    else if (*value == '\0' || *end)
+    else if (strcmp(value, plain) != 0)
         return NULL;
     if (index == -1 || index == -100)
         return g_strdup("<unk>");

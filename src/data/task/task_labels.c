@@ -3,6 +3,7 @@
 #include "data/objectives/objectives.h"
 #include "data/task/special.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST_LABELS 65536
@@ -117,7 +118,7 @@ static gint compare_class_names(gconstpointer a, gconstpointer b)
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
     char *x_end, *y_end;
     double i = g_ascii_strtod(x, &x_end), j = g_ascii_strtod(y, &y_end);
-    bool x_number = x_end != x && *x_end == '\0', y_number = y_end != y && *y_end == '\0';
+    bool x_number = x_end != x && *x_end == '\0' && !isnan(i), y_number = y_end != y && *y_end == '\0' && !isnan(j);
     if (x_number != y_number)
         return x_number ? -1 : 1;
     return x_number && i != j ? (i < j ? -1 : 1) : strcmp(x, y);

@@ -131,8 +131,8 @@ GPtrArray *config_record_changes(const Config *config, const json_t *record, con
         option_settings_add(one, setting->name, setting->value, origin);
         if (!is_shape && !options_apply(table, &recorded, one, error))
             return NULL;
-        g_autofree char *was = is_shape ? g_strdup(setting->value) : options_plain_value(table, &recorded, row),
-                        *is = recorded_value(config, row);
+        g_autofree char *was = is_shape ? g_strdup(setting->value) : options_value(table, &recorded, row),
+                        *is = is_shape ? recorded_value(config, row) : options_value(table, config, row);
         if (strcmp(was, is) != 0)
             config_changes_add(changes, row, g_steal_pointer(&was), g_steal_pointer(&is));
     }
