@@ -27,6 +27,9 @@ done
 stops $first run.dir=stop 'train.length=400 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
 ends stop 'train.batch=8 samples' 'train.stop_at=104 samples'
 [ "$(readlink stop/checkpoints/latest)" = step-00000028 ] || fail "20 steps of 2 and 8 of 8 samples are 104"
+# plan counts a warm-up in samples in the same way: 20 steps of 2 and 5 of 8 samples are 80.
+stops $first run.dir=warm 'train.length=400 samples' optim.warmup='80 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
+expect 0 'warm-up ends     at step 25' "$loam" plan warm 'train.batch=8 samples'
 # So does a decay in samples: at step 40, after 200 of 400 samples, the rate is about half its peak.
 stops $first run.dir=decay 'train.length=400 samples' optim.decay_until='400 samples' 'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=20
 "$loam" train decay 'train.batch=8 samples' train.exit_every=0 2>err || fail "$(cat err)"
