@@ -29,8 +29,7 @@ static const char about[] =
     "\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-/* The settings: from the command line, otherwise from the model's generation_config.json, otherwise greedy decoding of
- * 64 tokens. */
+/* The settings of the command line, else of the model's generation_config.json, else greedy decoding of 64 tokens. */
 #define COUNT_UNSET INT64_MIN
 #define REAL_UNSET  (-DBL_MAX)
 

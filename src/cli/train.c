@@ -171,8 +171,7 @@ static void run_free(void *memory)
 
 /* ---- which runs ---- */
 
-/* Appends a setting such as "optim.lr=1e-4" to a folder's name; characters with a meaning in paths or lists of datasets
- * become "_". */
+/* Appends a setting, "optim.lr=1e-4", to a folder's name; special characters of paths and dataset lists become "_". */
 static void append_name(GString *folder, const char *setting)
 {
     if (folder->len > 0)

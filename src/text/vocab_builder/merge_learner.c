@@ -9,8 +9,7 @@
 #define FIRST_SLOTS ((size_t)1 << 16)
 #define AHEAD       8 /* positions are prefetched this number of steps before they are used */
 
-/* A position in the concatenation of all words. A symbol that was merged from n positions has its span n at its first
- * and at its last position. */
+/* A position in the concatenation of all words. A symbol merged from n positions has span n at its first and last. */
 typedef struct Symbol {
     int32_t id;
     uint32_t span, word;

@@ -86,8 +86,7 @@ enum { OUTPUT_CHUNK = 65536, HOOK_OUTPUT_BYTES = 2 << 20 /* of the start of an o
 typedef struct HookOutput {
     int log, read_end;
     int64_t taken; /* bytes so far; the first HOOK_OUTPUT_BYTES are in the log */
-    char *ring; /* the last bytes: byte i of the output at i % HOOK_OUTPUT_BYTES; NULL until there are more than those
-                   of the start */
+    char *ring;    /* the last bytes: byte i of the output at i % HOOK_OUTPUT_BYTES; NULL until the start is full */
 } HookOutput;
 
 /* log: descriptor of hooks.log; -1 means that the output is lost. *write_end: of a pipe, for the command; the caller
