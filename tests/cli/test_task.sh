@@ -52,6 +52,9 @@ prepared=("$loam" task prepare config.yaml --replace --out cut/all task.scores=a
 expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" task.valid=part.tsv
 expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on' "${prepared[@]}" task.valid=part.tsv
 "${prepared[@]}" >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
+awk 'BEGIN { print "text\tmark\tnumber"; for (i = 0; i < 262145; i++) print "bari tuka\tgood\t" i }' >many.tsv
+printf 'text\tmark\tnumber\nbari tuka\tgood\t1\nkoti\tbad\t2\n' >few.tsv
+expect 0 'many.tsv: 262,144 of the first 262,144 held-out inputs are trained on' "${prepared[@]}" task.data=few.tsv task.valid=many.tsv
 
 # A line counts right answers that --rank does not compare, as its labels come from the examples to train on. Some scores see more
 # than equal texts: SQuAD's F1 counts a word that an answer shares with the right one.

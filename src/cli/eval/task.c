@@ -324,14 +324,8 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
 /* Says how many inputs the run was trained on, unless its dataset is gone or cannot be read. */
 static void report_overlap(const Run *run, const TaskFile *file)
 {
-    int64_t n = 0;
-    if (!run->overlap || !task_overlap_train_dataset(run->overlap, run->trained, NULL))
-        return;
-    const int64_t trained = task_overlap_count(run->overlap, &n);
-    g_autofree char *some = text_grouped(trained), *all = text_grouped(n);
-    if (trained > 0)
-        log_warning("%s: %s of %s held-out inputs are trained on, so scores say little of other examples", file->path,
-                    some, all);
+    if (run->overlap && task_overlap_train_dataset(run->overlap, run->trained, NULL))
+        task_overlap_warn(run->overlap, file->path);
 }
 
 static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *options, GError **error)

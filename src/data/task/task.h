@@ -287,6 +287,8 @@ void task_overlap_hold(TaskOverlap *overlap, uint64_t hash, uint64_t text);
 void task_overlap_train(TaskOverlap *overlap, uint64_t hash);
 /* task_overlap_train for inputs of a dataset from task_prepare; hashes are the XXH3 of token ids without EOS. */
 bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError **error);
+/* Warns of held-out inputs that are trained on, if there are any; held_out: the path of their file. */
+void task_overlap_warn(const TaskOverlap *overlap, const char *held_out);
 /* Number of held-out ones that are trained on; *n becomes the number of held-out ones. */
 int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
 

@@ -1,4 +1,6 @@
 /* task_overlap.c: counts the held-out examples that are also among those that are trained on, by hashes. */
+#include "base/log.h"
+#include "base/text.h"
 #include "data/dataset/dataset.h"
 #include "data/task/task.h"
 
@@ -75,6 +77,14 @@ bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError
     }
     dataset_close(data);
     return good;
+}
+
+void task_overlap_warn(const TaskOverlap *overlap, const char *held_out)
+{
+    g_autofree char *some = text_grouped(overlap->trained), *all = text_grouped(overlap->n);
+    if (overlap->trained > 0)
+        log_warning("%s: %s of %s%s held-out inputs are trained on, so scores say little of other examples", held_out,
+                    some, overlap->n == MOST_HELD_OUT ? "the first " : "", all);
 }
 
 int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n)

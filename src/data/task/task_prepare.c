@@ -308,15 +308,11 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
  * sees, if the task is a choice: each answer comes several times. */
 static void report_comparison(const Comparison *c, const Task *task, const char *held_out)
 {
-    int64_t n, n_answers;
-    const int64_t trained = task_overlap_count(c->inputs, &n), seen = task_overlap_count(c->answers, &n_answers),
-                  unseen = n_answers - seen;
+    int64_t n_answers;
+    const int64_t seen = task_overlap_count(c->answers, &n_answers), unseen = n_answers - seen;
     const guint different = g_hash_table_size(c->trained);
-    g_autofree char *all = text_grouped(n), *some = text_grouped(trained), *none = text_grouped(unseen),
-                    *answers = text_grouped(n_answers);
-    if (trained > 0)
-        log_warning("%s: %s of %s held-out inputs are trained on, so scores say little of other examples", held_out,
-                    some, all);
+    g_autofree char *none = text_grouped(unseen), *answers = text_grouped(n_answers);
+    task_overlap_warn(c->inputs, held_out);
     if (task->learns == LABELS_NONE && unseen > 0 && different <= MOST_ANSWERS &&
         c->n_trained >= 4 * (int64_t)different)
         log_warning("%s: %s of %s right answers are none of the %u that are trained on", held_out, none, answers,
