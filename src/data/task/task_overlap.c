@@ -83,8 +83,9 @@ void task_overlap_warn(const TaskOverlap *overlap, const char *held_out)
 {
     g_autofree char *some = text_grouped(overlap->trained), *all = text_grouped(overlap->n);
     if (overlap->trained > 0)
-        log_warning("%s: %s of %s%s held-out inputs are trained on, so scores say little of other examples", held_out,
-                    some, overlap->n == MOST_HELD_OUT ? "the first " : "", all);
+        log_warning("%s: %s of %s%s held-out inputs are trained on%s", held_out, some,
+                    overlap->n == MOST_HELD_OUT ? "the first " : "", all,
+                    10 * overlap->trained >= overlap->n ? ", so scores say little of other examples" : "");
 }
 
 int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n)
