@@ -7,6 +7,7 @@
 not_here=(
     'README.md:git clone *' 'the address is that of the copy that is read'
     'README.md:make run*' 'installs packages and trains for minutes: tests/tools/long_demo.sh'
+    'README.md:make  *' 'builds what is tested'
     'README.md:make test*' 'runs this test'
     '*:make bench-peers*' 'installs PyTorch'
     '*/bin/p[iy]*' 'installs or runs PyTorch'
