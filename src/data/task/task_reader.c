@@ -210,8 +210,9 @@ size_t task_named_cells(const RecordSource *source, RecordFormat format, const R
         return 0;
     json_object_foreach((json_t *)(uintptr_t)record->levels[0], name, cell)
     {
-        g_autofree char *text = g_strstrip(g_strdup(json_string_value(cell)));
-        const bool same = g_ascii_strcasecmp(text, name) == 0;
+        const char *own = json_string_value(cell); /* NULL: what another file has for the cell */
+        g_autofree char *text = own ? g_strstrip(g_strdup(own)) : NULL;
+        const bool same = text && g_ascii_strcasecmp(text, name) == 0;
         n += same;
         named |= same && *name;
     }

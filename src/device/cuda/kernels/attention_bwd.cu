@@ -6,6 +6,7 @@
  *   ds_ij = p (r dout_i·v_j − δ_i), dv_j = Σ_i r p dout_i, dq_i = scale Σ_j ds k_j, dk_j = scale Σ_i ds q_i,
  *   dbias_(j−i) = Σ ds. */
 #include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 

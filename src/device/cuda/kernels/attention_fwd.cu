@@ -1,5 +1,6 @@
 /* attention_fwd.cu: attention forward: a query tile goes over key tiles with the online softmax's running maximum. */
 #include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 

@@ -1,5 +1,5 @@
-/* attention_launch.h: the outputs of the attention kernels, which are zeros for tokens that belong to no sequence, and
- * the functions that launch attention kernels of other files. */
+/* attention_launch.h: the outputs of the attention kernels, and the functions that launch attention kernels of other
+ * files. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
@@ -58,28 +58,3 @@ void attention_mma_dkv(Gpu *gpu, const Attn &attn, const Gradients &g);
 /* Attention forward for at most DECODE_QUERIES queries per sequence, without dropout and embeddings of distances, in
  * any dtype; q has `queries` rows. */
 void attention_decode(Gpu *gpu, const Attn &attn, const FwdOutputs &to, int64_t queries);
-
-/* A function for each_vec (each.h) that sets the rows of x for tokens that belong to no sequence to zero. */
-struct ClearOutside {
-    View x;
-    const int32_t *cu;
-    int n_seq;
-    bool columns; /* true: the columns of x are tokens; false: its rows are */
-    __device__ void operator()(int64_t row, int64_t col, int n) const
-    {
-        int64_t begin = cu[0], end = cu[n_seq];
-        for (int i = 0; i < n; i++) {
-            int64_t token = columns ? col + i : row;
-            if (token < begin || token >= end)
-                store_one(x, row, col + i, 0);
-        }
-    }
-};
-
-/* Sets the rows of x, or its columns, for tokens that belong to no sequence to zero. Sequences that cover all tokens,
- * as those of packed batches do, need no kernel for it. */
-static inline void clear_outside(Device *dev, Tensor x, BothSides cu, int n_seq, bool columns)
-{
-    if (cu.host[0] > 0 || cu.host[n_seq] < (columns ? cols_of(x) : rows_of(x)))
-        each_vec(dev, x, ClearOutside{ view(x), cu.device, n_seq, columns });
-}
