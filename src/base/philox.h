@@ -31,7 +31,7 @@ typedef enum PhiloxPurpose {
     PHILOX_OTHER = 9,    /* next-sentence prediction: the chunk of another document that becomes the second text */
     PHILOX_SCORES = 10,  /* bootstrap resamples of scores */
     PHILOX_DROPOUT = 16, /* + DropoutSite of nn/ctx.h, + 16 in the decoder */
-    PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
+    PHILOX_LORA = 64     /* + number of the adapter in `sites` of nn/linear.c, + 16 in the decoder */
 } PhiloxPurpose;
 
 /* The key of a seed, a PhiloxPurpose and a layer, or another index that separates the uses of one purpose. */

@@ -364,7 +364,8 @@ static bool check(const BenchComm *options, Config *config, GError **error)
 
 bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **error)
 {
-    const Bench all = { .options = options, .config = config, .n = (size_t)(options->most * 1e6 / sizeof(float)) };
+    Bench all = { .options = options, .config = config };
     loaded = loaded && check(options, config, error);
+    all.n = loaded ? (size_t)(options->most * 1e6 / sizeof(float)) : 0;
     return launch_agree(config, loaded, error) && launch_ranks(config, run_comm_rank, &all, error);
 }

@@ -142,6 +142,15 @@ static void read_lm_positions(const TensorFile *file, ModelConfig *config)
         config->max_positions = table->shape[0] - FIRST_ROW;
 }
 
+/* The sizes that matrices tell: embedding (V,C), up (F,C) of a feed-forward network; head (V,C) or NULL. */
+static void read_widths(ModelConfig *config, const FileTensor *embedding, const FileTensor *up, const FileTensor *head)
+{
+    config->vocab = embedding->shape[0];
+    config->width = embedding->shape[1];
+    config->ffn = up->shape[0];
+    config->tie_embeddings = head == NULL || file_tensor_equal(head, embedding);
+}
+
 static bool read_lm_shape(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *embedding = tensor_file_find(file, LM "embed_tokens.weight"),
@@ -151,10 +160,7 @@ static bool read_lm_shape(const TensorFile *file, ModelConfig *config, GError **
         return fail_user(error, "it has no " LM "embed_tokens.weight and " LM "layers.0.fc1.weight: it is no "
                                 "checkpoint of a transformer_lm of fairseq");
     config->n_dec = count_blocks(file, LM "layers");
-    config->vocab = embedding->shape[0];
-    config->width = embedding->shape[1];
-    config->ffn = up->shape[0];
-    config->tie_embeddings = head == NULL || file_tensor_equal(head, embedding);
+    read_widths(config, embedding, up, head);
     config->final_norm = tensor_file_find(file, LM "layer_norm.weight") != NULL;
     config->embed_norm = tensor_file_find(file, LM "layernorm_embedding.weight") != NULL;
     read_lm_positions(file, config);
@@ -289,10 +295,7 @@ static bool read_t5_shape(const TensorFile *file, ModelConfig *config, GError **
         return false;
     config->n_enc = count_blocks(file, T5 "encoder.layers");
     config->n_dec = count_blocks(file, T5 "decoder.layers");
-    config->vocab = embedding->shape[0];
-    config->width = embedding->shape[1];
-    config->ffn = up->shape[0];
-    config->tie_embeddings = head == NULL || file_tensor_equal(head, embedding);
+    read_widths(config, embedding, up, head);
     config->embed_norm = tensor_file_find(file, T5 "encoder.layernorm_embedding.weight") != NULL;
     config->final_norm = tensor_file_find(file, T5 "encoder.layer_norm.weight") != NULL;
     return read_t5_positions(file, config, error) &&
