@@ -64,8 +64,8 @@ static json_t *split_line(const Predictor *p, const char *line, GError **error)
 {
     g_auto(GStrv) cells = g_strsplit(line, "\t", -1);
     const guint n = MAX(g_strv_length(cells), 1), wanted = p->fields->len; /* an empty line is one empty cell */
-    json_t *row = json_object();
     if (n == wanted) {
+        json_t *row = json_object();
         for (guint i = 0; i < n; i++)
             json_object_set_new(row, p->fields->pdata[i], json_string(*line ? cells[i] : line));
         return row;
@@ -77,7 +77,6 @@ static json_t *split_line(const Predictor *p, const char *line, GError **error)
         error, "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs%s", n,
         n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str,
         p->task->learns ? "" : ", --raw whole inputs"); /* a classifier takes whole inputs as cells, too */
-    json_decref(row);
 }
 
 static json_t *read_object(const char *line, GError **error)
@@ -88,7 +87,10 @@ static json_t *read_object(const char *line, GError **error)
         fail_context(error, "column %d", reason.column);
     else if (!json_is_object(object))
         fail_user(error, "an object with the fields of the task is wanted");
-    return json_is_object(object) ? object : NULL;
+    if (json_is_object(object))
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 /* Fills the example from a line that is the whole input: for a classifier a text, a pair of texts separated by a tab,

@@ -22,6 +22,7 @@ static void open_slots(Model *model, const int *slots)
         stack_pass_init(&model->slots[i].decoder, &stage->decoder);
     }
     model->sending = g_new0(SlotSends, model->work.n_slots);
+    model->passes = g_array_new(false, false, sizeof(PipelinePass));
 }
 
 static void close_slots(Model *model)
@@ -34,6 +35,7 @@ static void close_slots(Model *model)
     }
     g_free(model->slots);
     g_free(model->sending);
+    g_array_unref(model->passes);
     workspace_clear(&model->work, model->dev);
 }
 

@@ -184,7 +184,7 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
 {
     const Pipeline *pipeline = &model->pipeline;
     const int all = n + n_empty, n_passes = 2 * all * model->ranges.n;
-    g_autofree PipelinePass *passes = g_new(PipelinePass, n_passes);
+    PipelinePass *passes = (PipelinePass *)(void *)g_array_set_size(model->passes, (guint)n_passes)->data;
     const ModelLoss nothing = without_effect(loss);
     pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), model->ranges.n, all);
     for (const PipelinePass *pass = passes; pass < passes + n_passes; pass++) {
