@@ -55,8 +55,8 @@ struct Model {
     Pipeline pipeline;
     SlotSends *sending;    /* (work.n_slots), or NULL without a pipeline */
     int64_t pipeline_sent; /* bytes sent to other stages */
-    GArray *passes;        /* PipelinePass: the order of the last model_passes; kept, so that a step allocates nothing */
-    Tensor sums; /* (HEAD_COUNT × XENT_STATS) f64: statistics of each head, over the passes since model_take_sums */
+    GArray *passes; /* PipelinePass: the order of the last model_passes; kept, so that a step allocates nothing */
+    Tensor sums;    /* (HEAD_COUNT × XENT_STATS) f64: statistics of each head, over the passes since model_take_sums */
     double class_rows; /* number of rows of HEAD_CLASSES since model_take_sums, in passes with class weights */
 };
 
