@@ -125,12 +125,11 @@ static bool answer_some(TaskEval *eval, Model *model, int32_t first, GString *te
 
 bool task_eval_check(const TaskEval *eval, GError **error)
 {
-    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    TaskScores scores = task_scores_new(eval->encoder.task);
     g_autoptr(GArray) metrics = metric_list_new();
     for (guint i = 0; i < eval->examples->len; i++) {
         const TaskExample *example = eval->examples->pdata[i];
-        g_autofree char *answer = g_strdup(example->targets->len > 0 ? example->targets->pdata[0] : "");
-        task_scores_add(&scores, example, eval->encoder.joined ? g_strchug(answer) : answer);
+        task_scores_add(&scores, example, example->targets->len > 0 ? example->targets->pdata[0] : "");
     }
     bool good = task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
@@ -191,7 +190,7 @@ bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void)
     g_autofree char *all = gather_answers(ranks, texts, &bytes);
     if (!comm_check(ranks, error))
         return false;
-    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    TaskScores scores = task_scores_new(eval->encoder.task);
     add_answers(eval, size, all, bytes, &scores);
     good = task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);

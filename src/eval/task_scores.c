@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-TaskScores task_scores_new(const Task *task, bool joined)
+TaskScores task_scores_new(const Task *task)
 {
     return (TaskScores){ .task = task,
-                         .joined = joined,
                          .confidence = 95,
                          .seed = 1,
                          .predictions = g_ptr_array_new_with_free_func(g_free),
@@ -48,15 +47,14 @@ static void drop_untagged(char **prediction, char **reference)
     *reference = g_strdup(kept_right->str);
 }
 
-/* The texts that the scores compare: the prediction (g_free), and the references, appended as char *. */
+/* The texts that the scores compare: the prediction (g_free), and the references, appended as char *. White space
+ * around them does not count: a tokenizer may drop it, so that no model could write such an answer. */
 static char *compared(const TaskScores *scores, const TaskExample *example, const char *prediction,
                       GPtrArray *references)
 {
-    char *graded = g_strdup(prediction);
-    for (guint i = 0; i < example->targets->len; i++) {
-        char *text = g_strdup(example->targets->pdata[i]);
-        g_ptr_array_add(references, scores->joined ? g_strchug(text) : text);
-    }
+    char *graded = g_strstrip(g_strdup(prediction));
+    for (guint i = 0; i < example->targets->len; i++)
+        g_ptr_array_add(references, g_strstrip(g_strdup(example->targets->pdata[i])));
     if (scores->task->grade)
         scores->task->grade(example, &graded, references);
     if (scores->task->learns == LABELS_TOKENS && references->len == 1)
@@ -96,8 +94,8 @@ static bool same_texts(const GPtrArray *a, const GPtrArray *b)
 static char **compared_labels(const TaskScores *scores)
 {
     char **texts = task_label_texts(scores->task);
-    for (char **text = texts; *text && scores->joined; text++)
-        g_strchug(*text);
+    for (char **text = texts; *text; text++)
+        g_strstrip(*text);
     return texts;
 }
 
@@ -106,7 +104,8 @@ static char *compared_positive(const TaskScores *scores, char *const *labels)
 {
     const Task *task = scores->task;
     const int64_t i = task->positive && task->labels ? labels_find(task->labels, task->positive) : -1;
-    return g_strdup(i >= 0 ? labels[i] : task->positive);
+    const char *positive = i >= 0 ? labels[i] : task->positive;
+    return positive ? g_strstrip(g_strdup(positive)) : NULL;
 }
 
 /* The scores of the task and their options, by the names that `loam scores` has for them. */

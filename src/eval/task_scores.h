@@ -7,7 +7,6 @@
 
 typedef struct TaskScores {
     const Task *task;
-    bool joined;                     /* decoder-only model: right answers lose the space at their start */
     int64_t n_unknown;               /* examples without a known right answer, which are not scored */
     int64_t resamples;               /* bootstrap resamples for confidence intervals; 0 means no intervals */
     double confidence;               /* share of resamples within an interval, in percent */
@@ -16,7 +15,7 @@ typedef struct TaskScores {
     GPtrArray *references;           /* GStrv */
 } TaskScores;
 
-TaskScores task_scores_new(const Task *task, bool joined);
+TaskScores task_scores_new(const Task *task);
 void task_scores_free(TaskScores *scores);
 /* Adds one example and the model's prediction, which is valid UTF-8. */
 void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction);

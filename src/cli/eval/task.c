@@ -393,7 +393,7 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.batch = answer_batch_new();
     run.waiting = g_ptr_array_new_with_free_func(task_example_free);
     run.prompts = g_ptr_array_new_with_free_func(g_free);
-    run.scores = task_scores_new(&run.task, run.encoder.joined);
+    run.scores = task_scores_new(&run.task);
     run.scores.resamples = options->resamples;
     run.scores.confidence = options->confidence;
     run.scores.seed = (uint64_t)options->resample_seed;

@@ -270,10 +270,3 @@ char *single_spaces(G_GNUC_UNUSED const char *field, char *text)
     *out = '\0';
     return g_strchomp(text);
 }
-
-void strip_ends(G_GNUC_UNUSED const TaskExample *example, char **prediction, GPtrArray *references)
-{
-    g_strstrip(*prediction);
-    for (guint i = 0; i < references->len; i++)
-        g_strstrip(references->pdata[i]);
-}

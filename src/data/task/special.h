@@ -44,5 +44,3 @@ void break_sentences(const TaskExample *example, char **prediction, GPtrArray *r
 void true_or_false(const TaskExample *example, char **prediction, GPtrArray *references);
 /* CodeXGLUE: makes each run of white space in a program one space and removes it at the ends, as its run.py does. */
 char *single_spaces(const char *field, char *text);
-/* CodeXGLUE: removes white space at the ends of predictions and references. */
-void strip_ends(const TaskExample *example, char **prediction, GPtrArray *references);

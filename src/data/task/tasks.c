@@ -52,7 +52,7 @@ static const char *const plus_stops[] = { "\ndef ",    "\nclass ",      "\nimpor
 #define CODE(first, second) first "," second
 #define CODE_TO_CODE(from, to, length)                                                                                 \
     IN(RECORD_PARALLEL, "", ""), .input = "{" from "}", .target = "{" to "}", .scores = "exact_match,codexglue_bleu",  \
-                                 .grade = strip_ends, .input_length = (length), .target_length = (length)
+                                 .input_length = (length), .target_length = (length)
 #define JAVA_CS                                                                                                        \
     FILES(CODE("train.java-cs.txt.java", "train.java-cs.txt.cs"),                                                      \
           CODE("valid.java-cs.txt.java", "valid.java-cs.txt.cs"),                                                      \
