@@ -20,13 +20,15 @@ typedef struct Dropout {
                               the tensor's channels is computed */
 } Dropout;
 
-/* All activation functions: the enum, the names and the loops of kernels are generated from this list. */
+/* All activation functions: the enum, the names and the loops of kernels are generated from this list. RELU2 is the
+ * square of RELU (So et al. 2021, Primer). */
 #define ACTIVATIONS(X)                                                                                                 \
     X(RELU, "relu")                                                                                                    \
     X(GELU_TANH, "gelu_tanh")                                                                                          \
     X(GELU_ERF, "gelu_erf")                                                                                            \
     X(SILU, "silu")                                                                                                    \
-    X(TANH, "tanh")
+    X(TANH, "tanh")                                                                                                    \
+    X(RELU2, "relu2")
 
 #define ACTIVATION_CONSTANT(name, text) ACT_##name,
 #define ACTIVATION_TEXT(name, text)     text,

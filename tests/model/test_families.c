@@ -287,6 +287,29 @@ static void outputs_start_smaller(void)
     }
 }
 
+/* With zero outputs each block begins as the identity, and all tokens begin as equally likely. */
+static void outputs_start_as_zeros(void)
+{
+    void (*const shapes[])(ModelConfig *) = { gpt2, bert, post_norm_t5 };
+    for (size_t s = 0; s < G_N_ELEMENTS(shapes); s++) {
+        ModelConfig config = tiny_config(&tiny_gated);
+        int n_specs, seen = 0;
+        shapes[s](&config);
+        config.max_positions = LENGTH;
+        config.tie_embeddings = false;
+        config.init_zero_outputs = true;
+        g_autofree ParamSpec *specs = model_param_specs(&config, stage_whole(&config), &n_specs);
+        for (int i = 0; i < n_specs; i++) {
+            bool output = g_str_has_suffix(specs[i].name, ".o") || g_str_has_suffix(specs[i].name, "mlp.wo") ||
+                          g_str_equal(specs[i].name, "lm_head");
+            if (specs[i].cols > 0)
+                g_assert_cmpint(specs[i].init == INIT_ZEROS, ==, output);
+            seen += output;
+        }
+        g_assert_cmpint(seen, >=, 5);
+    }
+}
+
 /* fairseq's: Glorot's half-widths, smaller by the square root of two for queries, keys and values. */
 static void fairseq_starts_as_fairseq_does(void)
 {
@@ -356,6 +379,7 @@ int main(int argc, char **argv)
     g_test_add_func("/families/encoders_do_not_generate", encoders_do_not_generate);
     g_test_add_func("/families/without_targets_the_head_has_no_gradient", without_targets_the_head_has_no_gradient);
     g_test_add_func("/families/outputs_start_smaller", outputs_start_smaller);
+    g_test_add_func("/families/outputs_start_as_zeros", outputs_start_as_zeros);
     g_test_add_func("/families/fairseq_starts_as_fairseq_does", fairseq_starts_as_fairseq_does);
     return g_test_run();
 }

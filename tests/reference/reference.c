@@ -204,12 +204,17 @@ void reference_sum_norm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Ten
     reference_norm_fwd(dev, y, mean, rstd, sum, w, b, eps);
 }
 
-/* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x). */
+/* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x),
+ * relu2 max(x, 0)². */
 static double activate(Activation act, double x, double *slope)
 {
     if (act == ACT_RELU) {
         *slope = x > 0;
         return fmax(x, 0);
+    }
+    if (act == ACT_RELU2) {
+        *slope = 2 * fmax(x, 0);
+        return fmax(x, 0) * fmax(x, 0);
     }
     if (act == ACT_GELU_ERF) {
         double cdf = 0.5 * erfc(-x / sqrt(2));

@@ -99,6 +99,7 @@ const OptionRow model_options[] = {
     ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "scheme of initial weights. t5: keeps the variance of activations; normal: standard deviation init_std everywhere; fairseq: as its transformer_lm; fan_in: std (2 in)^-1/2, which AST-T5 intends; fan_out: std (2 out)^-1/2 and a head near zero, which AST-T5's code computes", init_names),
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "model.init=normal: standard deviation of initial weights", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "model.init=normal: initial weights of matrices whose output is added to the residual stream are multiplied by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
+    ROW("init_zero_outputs", OPT_BOOL, init_zero_outputs, "false", 0, 0, OPT_IDENTITY, "matrices whose output is added to the residual stream, and an untied projection to the vocabulary, begin as zeros (modded-nanogpt)", NULL),
     ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "dropout rate on embeddings and on the outputs of sublayers", NULL),
     ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "dropout rate on attention probabilities; -1 means model.dropout", NULL),
     ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "dropout rate inside the feed-forward network; -1 means model.dropout with model.inner_dropout, else 0", NULL),

@@ -22,13 +22,17 @@ typedef enum InitRule {
     RULE_GLOROT /* uniform within ± sqrt(6 / (out + in)) */
 } InitRule;
 
+static bool is_output(InitRule rule)
+{
+    return rule == RULE_OUTPUT || rule == RULE_OUTPUT_TRUNCATED;
+}
+
 /* init normal: every matrix has init_std. */
 static void set_normal(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 {
-    bool output = rule == RULE_OUTPUT || rule == RULE_OUTPUT_TRUNCATED;
     spec->init = INIT_NORMAL;
     spec->std = config->init_std;
-    if (output && config->init_scale_outputs)
+    if (is_output(rule) && config->init_scale_outputs)
         spec->std /= sqrt(2 * (double)(config->n_enc + config->n_dec));
 }
 
@@ -91,6 +95,8 @@ static void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config)
         set_fairseq(spec, rule);
     if (config->init == INIT_SCHEME_FAN_IN || config->init == INIT_SCHEME_FAN_OUT)
         set_fan(spec, rule, config);
+    if (config->init_zero_outputs && (is_output(rule) || rule == RULE_HEAD))
+        spec->init = INIT_ZEROS;
 }
 
 /* ---- dimensions and properties ---- */

@@ -159,6 +159,9 @@ static inline Slope slope_of(Activation act, float x)
     case ACT_TANH:
         s = x != x ? x : 2.0f * sigmoid(2.0f * x) - 1.0f;
         return (Slope){ 1.0f, s, 1.0f - s * s };
+    case ACT_RELU2:
+        s = x > 0.0f ? x : 0.0f;
+        return (Slope){ s, s, 2.0f * s };
     case ACT_RELU:
     case ACT_COUNT:
         break;

@@ -64,6 +64,11 @@ template <int ACT> __device__ inline float activate(float x, float *slope)
         *slope = x > 0 ? 1.0f : 0.0f;
         return x > 0 ? x : 0.0f;
     }
+    if (ACT == ACT_RELU2) {
+        float r = x > 0 ? x : 0.0f;
+        *slope = 2 * r;
+        return r * r;
+    }
     if (ACT == ACT_GELU_ERF) {
         float cdf = 0.5f * erfcf(x * -0.70710678118654752f);
         *slope = cdf + x * expf(-0.5f * x * x) * (0.5f * ROOT_2_PI);
