@@ -59,6 +59,17 @@ expect 0 'cm/seed-1: options changed on the way: train.length from 40 steps to 6
 expect 0 'held-out loss at step' "$loam" compare cm/seed-2 cm/seed-2 # stops and saves are no such options
 ! grep -q 'exit_every\|save_every' "$work/err" || fail "$(cat "$work/err")"
 
+# Which checkpoints stay, and which hooks run, is no detail: a command that lacks these options says so.
+stops $first run.dir=keep train.keep_every=10 train.save_every=5 'hooks.on_save=echo backup' train.exit_every=20
+$first run.dir=keep train.save_every=5 2>err || fail "$(cat err)"
+for change in 'train.keep_every changed from 10 to 0' 'hooks.on_save changed from echo backup to ""'; do
+    grep -qF "$change" err || fail "no word of it: $change: $(cat err)"
+done
+# The checkpoints that train.keep_every names have to be saved.
+expect 0 'warning: train.keep_every is 10 steps, no multiple of train.save_every, 4 steps: only' $first run.dir=lcm train.save_every=4 train.keep_every=10
+expect 0 'with train.save_every=1m no save is due at multiples of 10 steps' $first run.dir=clock train.save_every=1m train.keep_every=10
+$first run.dir=multiple train.save_every=5 train.keep_every=10 2>err && ! grep -q 'keep_every' err || fail "$(cat err)"
+
 # Samples that were read cannot be left out; those that are still to come can, and are not warned of again.
 "$loam" train cm/seed-1 'train.length=62 steps' train.skip_samples=100-120,470-490,484-486,600-610 2>err || fail "$(cat err)"
 for range in '100 to 119' '470 to 479'; do

@@ -60,7 +60,7 @@ static const OptionRow train_options[] = {
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
       "period of checkpoints; may be a time, such as 20m; 0 means only at the end and as train.save_within requires",
       NULL },
-    { "train.save_phases", OPT_LIST, ROW(save_phases), "", 0, 0, OPT_FREE,
+    { "train.save_phases", OPT_LIST, ROW(save_phases), "", 0, 0, OPT_TUNABLE,
       "periods of checkpoints that change during the run, such as 100:10,1000:18,1500 for every 10 steps until step "
       "100, every 18 until step 1000, then every 1500; after the last phase train.save_every holds; empty means that "
       "it always does",
@@ -119,13 +119,13 @@ static const OptionRow train_options[] = {
     { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
       "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
       NULL },
-    { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
-      NULL },
-    { "train.keep_best", OPT_I64, ROW(keep_best), "1", 1, 1e6, OPT_FREE,
+    { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_TUNABLE,
+      "number of newest checkpoints that are kept", NULL },
+    { "train.keep_best", OPT_I64, ROW(keep_best), "1", 1, 1e6, OPT_TUNABLE,
       "number of best checkpoints that are kept: of those that were the best by train.best when they were saved, the "
       "newest",
       NULL },
-    { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
+    { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_TUNABLE,
       "checkpoints at multiples of this many steps are kept too; 0 means none", option_steps },
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype that weights and activations are computed in; master weights, statistics and optimizer states are f32. "
@@ -226,19 +226,19 @@ static const OptionRow parallel_options[] = {
 
 #define ROW(field) offsetof(HooksConfig, field)
 static const OptionRow hooks_options[] = {
-    { "hooks.on_save", OPT_STRING, ROW(on_save), "", 0, 0, OPT_FREE,
+    { "hooks.on_save", OPT_STRING, ROW(on_save), "", 0, 0, OPT_TUNABLE,
       "shell command that runs beside training after each save, with the checkpoint's folder as $LOAM_PATH; empty "
       "means "
       "none",
       NULL },
-    { "hooks.on_best", OPT_STRING, ROW(on_best), "", 0, 0, OPT_FREE,
+    { "hooks.on_best", OPT_STRING, ROW(on_best), "", 0, 0, OPT_TUNABLE,
       "shell command, as hooks.on_save, after each save of a checkpoint that is the best so far; empty means none",
       NULL },
-    { "hooks.on_stop", OPT_STRING, ROW(on_stop), "", 0, 0, OPT_FREE,
+    { "hooks.on_stop", OPT_STRING, ROW(on_stop), "", 0, 0, OPT_TUNABLE,
       "shell command when the run ends or stops, with the run's folder as $LOAM_PATH and the reason as $LOAM_MESSAGE; "
       "empty means none",
       NULL },
-    { "hooks.on_alert", OPT_STRING, ROW(on_alert), "", 0, 0, OPT_FREE,
+    { "hooks.on_alert", OPT_STRING, ROW(on_alert), "", 0, 0, OPT_TUNABLE,
       "shell command at a loss spike, a failed save or an error, with a description as $LOAM_MESSAGE; empty means none",
       NULL },
     { "hooks.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e9, OPT_FREE,

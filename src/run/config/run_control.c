@@ -138,6 +138,33 @@ void config_advise_skips(const Config *config, const char *former, int64_t sampl
                         ranges[i].first, MIN(ranges[i].end, samples) - 1, samples, run);
 }
 
+/* Warns if saves lie at few or none of the multiples of train.keep_every. */
+static void advise_keep(const Config *config)
+{
+    const TrainConfig *train = &config->train;
+    const Amount every = train->save_every;
+    g_autofree char *period = amount_format(every);
+    if (train->keep_every == 0 || *train->save_phases)
+        return;
+    if (every.value == 0 || every.unit == UNIT_SECONDS)
+        log_warning("train.keep_every: with train.save_every=%s no save is due at multiples of %" PRId64
+                    " steps, so few or none of the checkpoints stay; give train.save_every in steps",
+                    period, train->keep_every);
+    else if (every.unit == UNIT_STEPS && train->keep_every % (int64_t)every.value != 0)
+        log_warning("train.keep_every is %" PRId64 " steps, no multiple of train.save_every, %s: only checkpoints at "
+                    "multiples of both stay",
+                    train->keep_every, period);
+}
+
+/* Warns if nobody can make train.stop_file, because its folder is missing: a run that was moved names the former one.
+ */
+static void advise_stop_file(const char *file)
+{
+    g_autofree char *folder = g_path_get_dirname(file);
+    if (*file && !g_file_test(folder, G_FILE_TEST_IS_DIR))
+        log_warning("train.stop_file: there is no folder %s in which the file could be made; set another path", folder);
+}
+
 void config_advise_run_control(const Config *config)
 {
     const char *country = config->log.country;
@@ -145,6 +172,8 @@ void config_advise_run_control(const Config *config)
     if (config->train.length.value == 0)
         log_warning("train.length is 0: the model is evaluated as it is, and nothing is trained or saved");
     advise_ranges(config);
+    advise_keep(config);
+    advise_stop_file(config->train.stop_file);
     config_stop_date(config, &date, NULL);
     if (date > 0 && date <= (double)g_get_real_time() / G_USEC_PER_SEC)
         log_warning("train.stop_date: %s is past, so the run stops after each step that it makes; set a later date, or "
