@@ -363,7 +363,7 @@ int64_t run_linked(const char *dir, const char *name)
 {
     GStatBuf info;
     g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
-    if (g_lstat(link, &info) < 0)
+    if (g_lstat(link, &info) < 0 || S_ISDIR(info.st_mode)) /* a folder: the run was copied with its links followed */
         return find_unlinked(dir, name);
     return step_of_link(dir, name);
 }

@@ -37,6 +37,20 @@ for ranks in 1 2; do
     "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
 done
 
+# A copy that followed links has folders in place of the links latest and best: it means the same checkpoints.
+"$loam" train "$work/config.yaml" run.dir="$work/linked" train.length=6 train.eval_every=2 train.save_every=2 train.patience=9 optim.lr=1 \
+    train.keep_last=9 2>"$work/err" || fail "$(cat "$work/err")"
+[ "$(readlink "$work/linked/checkpoints/best")" != step-00000006 ] || fail "the last checkpoint is the best one"
+cp -rL "$work/linked" "$work/followed"
+for verb in collect status; do
+    for run in linked followed; do
+        (cd "$work/$run" && "$loam" $verb . | sed 's/, [^ ]* ago//g') >"$work/$run.out" 2>"$work/err" || fail "$(cat "$work/err")"
+    done
+    cmp "$work/linked.out" "$work/followed.out" || fail "$verb of a copy: $(cat "$work/linked.out" "$work/followed.out")"
+done
+for run in linked followed; do "$loam" eval "$work/$run" >"$work/$run.out" 2>"$work/err" || fail "$(cat "$work/err")"; done
+cmp "$work/linked.out" "$work/followed.out" || fail "a copy means another checkpoint: $(cat "$work/linked.out" "$work/followed.out")"
+
 # A request to stop, at a step that would have looked at nothing else, writes no report into the folder that has the name since.
 run=$work/stopped
 start_quiet "$run" train.report=true
