@@ -202,6 +202,7 @@ typedef struct RankRun {
     const Config *config;
     const char *trace;
     SharedData *shared; /* of ranks that are threads */
+    double command_s;   /* clock_seconds() at the first train_run of the command, which may train several runs */
 } RankRun;
 
 /* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
@@ -214,7 +215,7 @@ static bool run_training_rank(Comm *ranks, const void *context, GError **error)
     RunHold hold = { .lock = -1 };
     Trainer t = { .config = *run->config,
                   .shared = threads ? run->shared : NULL,
-                  .start = { .trace = run->trace, .command_s = clock_seconds() },
+                  .start = { .trace = run->trace, .command_s = run->command_s },
                   .hold = &hold,
                   .services = services_new() };
     GError *problem = NULL;
@@ -242,11 +243,13 @@ bool train_agree(const Config *config, bool loaded, GError **error)
 
 bool train_run(const Config *config, const char *trace, GError **error)
 {
+    static double command_s;
     SharedData shared = { 0 };
+    command_s = command_s > 0 ? command_s : clock_seconds();
     if (trace && !trace_check(trace, error))
         return false;
     stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
-    const bool done = launch_ranks(config, run_training_rank, &(RankRun){ config, trace, &shared }, error);
+    const bool done = launch_ranks(config, run_training_rank, &(RankRun){ config, trace, &shared, command_s }, error);
     g_clear_pointer(&shared.train, loader_close);
     g_clear_pointer(&shared.valid, g_ptr_array_unref);
     return done;

@@ -66,6 +66,9 @@ same "$work/whole" "$work/exit"
 expect 75 'stopped by train.exit_every=100 samples at step 13' $run run.dir="$work/samples" 'train.exit_every=100 samples'
 expect 75 'stopped by train.exit_every=10 steps at step 10' $run run.dir="$work/ranks" train.exit_every=10 parallel.ranks=2
 
+# train.stop_after counts from the start of the command, not of each run of several: these take far longer.
+expect 75 'stopped by train.stop_after=3s' $run run.dir="$work/many" train.save_every=0 train.stop_after=3s --seeds 60
+
 # A time and a date, with room for the save; a date that has passed stops after one step.
 long="$loam train $config train.length=100ksteps train.save_every=0 train.eval_every=0 optim.schedule=constant"
 expect 75 'stopped by train.stop_after=2s' $long run.dir="$work/after" train.stop_after=2s
@@ -74,6 +77,8 @@ expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir
     parallel.ranks=2
 
 # What is accepted, but probably not meant, is said at the start.
+expect 0 "warning: train.stop_file: there is no folder $work/nowhere in which the file could be made" "$loam" train "$config" \
+    run.dir="$work/nostop" train.length=1 train.stop_file="$work/nowhere/stop"
 expect 0 'warning: train.length is 0: the model is evaluated as it is, and nothing is trained or saved' "$loam" train "$config" \
     run.dir="$work/none" train.length=0
 "$loam" train "$config" run.dir="$work/meant" 'train.length=2 steps' train.eval_every=0 train.skip_samples=100-200,150-300 \
