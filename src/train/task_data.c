@@ -58,16 +58,20 @@ void trainer_note_table(const Trainer *t)
     Task task;
     TaskFile train = { 0 }, valid = { 0 };
     bool other = false;
-    if (!task_is_set(&t->config.task) || !task_configure(&task, &t->config.task, NULL) ||
-        !task_files(&task, &t->config.task, &train, &valid, NULL))
+    TaskConfig named = t->config.task; /* shallow copy, with its own files instead of the run's copy of them */
+    named.held_out = NULL;
+    if (!task_is_set(&named) || !task_configure(&task, &named, NULL) ||
+        !task_files(&task, &named, &train, &valid, NULL))
         return;
     for (guint i = 0; i < t->changes->len; i++)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
     g_autofree char *copy = g_strconcat(t->task.train, ".json", NULL);
-    if (other || (train.path && changed_at(train.path) > changed_at(copy)))
+    const time_t read_at = changed_at(copy);
+    const bool edited = valid.path && changed_at(valid.path) > read_at;
+    if (other || edited || (train.path && changed_at(train.path) > read_at))
         log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
                     "choose another run.dir to use the new ones",
-                    t->task.train, train.path,
+                    t->task.train, edited && !other ? valid.path : train.path,
                     valid.path && !t->config.task.held_out
                         ? ", from which only its scores come (it was started by an earlier version)"
                         : "");

@@ -24,6 +24,12 @@ cmp before out || fail "the changed table has other scores: $(cat out)"
 "$loam" eval run --task task.data=other.tsv >out 2>err || fail "$(cat err)"
 cmp -s before out && fail "a table that is named is not read"
 echo "ok: eval after a change"
+# A table of held-out examples that was edited while the run stood still: its copy counts, and a word says so.
+cp kept.tsv held.tsv && cp kept.tsv marks.tsv && touch -d '1 hour ago' marks.tsv held.tsv
+"$loam" train t.yaml run.dir=held task.valid=held.tsv train.stop_at=20 2>log || fail "$(tail -n 1 log)"
+cp other.tsv held.tsv && touch -d '1 hour' held.tsv
+"$loam" train t.yaml run.dir=held task.valid=held.tsv 2>log || fail "$(tail -n 1 log)"
+grep -q 'goes on with the examples that it read at its start (held/task/train), not with held.tsv as it is now' log || fail "$(cat log)"
 rm marks.tsv
 "$loam" train t.yaml train.length='60 steps' 2>log || fail "$(tail -n 1 log)"
 [ "$(scores run)" = "$(scores whole)" ] || fail "other scores without the table: $(scores run) and $(scores whole)"
