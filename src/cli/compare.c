@@ -43,6 +43,7 @@ typedef struct Run {
     char *name;
     History history;
     GPtrArray *settings;
+    uint64_t trained_on; /* run_trained_on */
 } Run;
 
 static void run_clear(Run *run)
@@ -68,6 +69,7 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
     history_tell_replaced(run->name, run->history.replaced);
     if (!run_settings_read(run->settings, tokenizers, path, error))
         return false;
+    run->trained_on = run_trained_on(path);
     g_autofree char *changes = run_changes_read(path, run->settings);
     if (changes)
         log_warning("%s: options changed on the way: %s", run->name, changes);
@@ -131,6 +133,30 @@ static bool differs(const Run *runs, int n, const char *option)
         if (strcmp(option_value(&runs[i], option), option_value(&runs[0], option)) != 0)
             return true;
     return false;
+}
+
+/* Warns if data.train or the first held-out set is another dataset than that of the first run: its path may be the
+ * same. The examples of a task are those in each run's folder. */
+static void warn_of_data(const Run *runs, int n)
+{
+    const Run *first = &runs[0];
+    int trained = 0, evaluated = 0;
+    for (int i = n - 1; i > 0; i--) {
+        const Run *run = &runs[i];
+        const char *was = first->history.held_out, *is = run->history.held_out;
+        if (first->trained_on && run->trained_on && first->trained_on != run->trained_on &&
+            strcmp(option_value(first, "data.train"), option_value(run, "data.train")) == 0)
+            trained = i;
+        if (was && is && strcmp(was, is) != 0)
+            evaluated = i;
+    }
+    if (trained)
+        log_warning(
+            "%s and %s were trained on other data, though data.train is the same: it was made again between them",
+            first->name, runs[trained].name);
+    if (evaluated)
+        log_warning("the held-out losses of %s and %s are of other samples: they cannot be compared", first->name,
+                    runs[evaluated].name);
 }
 
 /* Names of the options that differ, without run.dir, in the order of the runs' configuration files. */
@@ -432,8 +458,10 @@ bool verb_compare(int argc, char **argv, GError **error)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
     if (baseline_text && svg_path == NULL)
         return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
-    bool good = read_runs(runs, (char *const *)paths->pdata, &n, error) &&
-                (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
+    const bool read = read_runs(runs, (char *const *)paths->pdata, &n, error);
+    if (read)
+        warn_of_data(runs, n);
+    bool good = read && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);
     return good;

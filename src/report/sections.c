@@ -324,8 +324,32 @@ static void add_metric_row(HtmlTable *table, const ReportRun *runs, int n, const
         html_table_add(table, tell_metric(report_metric(&runs[i], metric->set, metric->name, metric->score)));
 }
 
+/* The hash of the samples of the first set of data.valid; NULL means unknown. */
+static const char *held_out_of(const ReportRun *run)
+{
+    return json_string_value(json_object_get(json_array_get(json_object_get(run->start, "held_out"), 0), "data"));
+}
+
+/* Says which runs have other held-out samples than the first one: one row has the losses of both. */
+static void note_held_out(GString *page, const ReportRun *runs, int n)
+{
+    const char *first = held_out_of(&runs[0]);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (int i = 1; i < n; i++)
+        if (first && held_out_of(&runs[i]) && strcmp(first, held_out_of(&runs[i])) != 0)
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", runs[i].name);
+    if (others->len == 0)
+        return;
+    g_string_append(page, "<p class=\"none\">Of other held-out samples than those of ");
+    html_text(page, runs[0].name);
+    g_string_append(page, ", and so not comparable with them, are the losses of ");
+    html_text(page, others->str);
+    g_string_append(page, ".</p>\n");
+}
+
 void section_scores(GString *page, const ReportRun *runs, int n)
 {
+    note_held_out(page, runs, n);
     HtmlTable table = report_table("last (and best)", runs, n);
     for (int i = 0; i < n; i++)
         for (guint j = 0; j < runs[i].metrics->len; j++) {

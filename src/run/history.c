@@ -82,6 +82,7 @@ bool history_read(History *history, const char *dir, GError **error)
         take_history_record(history, &reader.record);
     history->skipped = reader.skipped;
     history->replaced = reader.replaced;
+    history->held_out = g_strdup(metric_reader_held_out(&reader));
     const bool read = metric_reader_close(&reader, error);
     set_valid_tokens(history);
     if (!read || history->train->len > 0 || history->valid->len > 0)
@@ -96,6 +97,7 @@ void history_clear(History *history)
 {
     g_clear_pointer(&history->train, g_array_unref);
     g_clear_pointer(&history->valid, g_array_unref);
+    g_clear_pointer(&history->held_out, g_free);
 }
 
 void history_tell_replaced(const char *run, int64_t step)
@@ -158,6 +160,7 @@ bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **
     }
     result->replaced = reader.replaced;
     result->set = g_strdup(reader.first_set);
+    result->held_out = g_strdup(metric_reader_held_out(&reader));
     return metric_reader_close(&reader, error);
 }
 
@@ -166,6 +169,7 @@ void run_result_clear(RunResult *result)
     g_clear_pointer(&result->metrics, g_array_unref);
     g_clear_pointer(&result->set, g_free);
     g_clear_pointer(&result->led_set, g_free);
+    g_clear_pointer(&result->held_out, g_free);
 }
 
 char *run_result_other_set(const RunResult *result)

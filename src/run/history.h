@@ -13,6 +13,7 @@ typedef struct History {
     GArray *train;    /* HistoryPoint, in rising order of steps */
     GArray *valid;    /* HistoryPoint, of the first set of the run's data.valid, in rising order of steps */
     int64_t skipped;  /* number of lines that are no JSON objects */
+    char *held_out;   /* hash of the samples of that set; NULL means unknown */
     int64_t replaced; /* the last step whose held-out loss is of other data under that set's name, and is left out; -1
                          means none */
 } History;
@@ -40,6 +41,7 @@ typedef struct RunResult {
                         called then, its loss and the step; NULL, NAN and -1 mean no held-out loss at that step */
     double led_loss;
     int64_t led_step;
+    char *held_out;   /* as in History */
     int64_t replaced; /* as in History */
 } RunResult;
 

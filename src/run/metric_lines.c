@@ -277,6 +277,11 @@ bool metric_reader_next(MetricReader *reader)
     return false;
 }
 
+const char *metric_reader_held_out(const MetricReader *reader)
+{
+    return reader->first_set ? data_of_set(reader->sets, reader->first_set) : NULL;
+}
+
 bool metric_reader_close(MetricReader *reader, GError **error)
 {
     const bool read = !ferror(reader->file) || fail_machine(error, "reading %s failed", reader->path);

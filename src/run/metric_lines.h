@@ -54,6 +54,9 @@ bool metric_reader_open(MetricReader *reader, const char *dir, GError **error);
 bool metric_reader_open_end(MetricReader *reader, const char *dir);
 /* Reads the next record, in the file's order; a killed and resumed run may have a step twice. False at the end. */
 bool metric_reader_next(MetricReader *reader);
+/* The hash of the samples of the first set of data.valid, once a record of it was read; NULL means unknown, as in a run
+ * of an earlier version. */
+const char *metric_reader_held_out(const MetricReader *reader);
 /* Fails if the file could not be read to its end. */
 bool metric_reader_close(MetricReader *reader, GError **error);
 /* The number of this name in a record; NAN if it has none. */

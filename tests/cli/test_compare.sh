@@ -58,6 +58,24 @@ expect 0 'torn: ended' "$loam" status "$work/torn"
 grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the losses of one run: $(cat "$work/table")"
 ! grep -q option "$work/table" || fail "options of one run: $(cat "$work/table")"
 "$loam" compare "$work/a" --json | sed -n 1p | grep -q '^{"kind":"valid","step":' || fail "JSON of one run"
+# Data that were made again by the same path between two runs: the losses are of other samples.
+put() { for end in bin idx json; do cp "$work/$1.$end" "$work/$2.$end"; done; }
+for n in 1 2; do
+    [ "$n" = 1 ] && put data-valid held || put data held
+    "$loam" train "$work/config.yaml" run.dir="$work/held/$n" run.seed=$n data.valid="$work/held" train.length=1 2>"$work/err" || fail "$(cat "$work/err")"
+done
+expect 0 "warning: the held-out losses of $work/held/1 and $work/held/2 are of other samples: they cannot be compared" "$loam" compare "$work/held"
+! grep -q 'trained on other data' "$work/err" || fail "$(cat "$work/err")"
+expect 0 'data:' "$loam" collect "$work/held"
+[ "$(grep -c '  data:' "$work/out")" = 2 ] || fail "one mean of losses of other samples: $(cat "$work/out")"
+"$loam" report "$work/held" --out "$work/held.html" 2>/dev/null
+grep -q "Of other held-out samples than those of $work/held/1, .* the losses of $work/held/2" "$work/held.html" || fail "the report"
+for n in 1 2; do
+    [ "$n" = 1 ] && put data learnt || put data-valid learnt
+    "$loam" train "$work/config.yaml" run.dir="$work/learnt/$n" data.train="$work/learnt" train.length=1 train.eval_every=0 2>"$work/err" || fail "$(cat "$work/err")"
+done
+expect 0 "warning: $work/learnt/1 and $work/learnt/2 were trained on other data, though data.train is the same" "$loam" compare "$work/learnt"
+! grep -q 'held-out losses of' "$work/err" || fail "$(cat "$work/err")"
 # A loss that is rounded to zero has no minus.
 cp -r "$work/a" "$work/zero" && sed -Ei 's/"loss":[0-9.]+/"loss":-1e-9/' "$work/zero/metrics.jsonl"
 "$loam" compare "$work/zero" >"$work/table" && grep -Eq '^40 .* 0\.0000$' "$work/table" || fail "a loss of zero: $(cat "$work/table")"

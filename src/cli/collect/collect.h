@@ -28,7 +28,7 @@ typedef struct CollectedRun {
     bool failed;         /* its process ended with an error, such as a loss that is not finite */
     bool untrained;      /* its best checkpoint is step 0: the model that it started from */
     uint64_t trained_on, /* hash of the training set; 0 means unknown */
-        evaluated_on;    /* hash of the task's examples to evaluate on; 0 means unknown */
+        evaluated_on;    /* hash of the task's examples to evaluate on, or of the first held-out set; 0: unknown */
     char *named;         /* the options that distinguish rows, with the run's values */
     char *row;           /* name of the row that the run belongs to */
 } CollectedRun;
@@ -37,7 +37,10 @@ typedef struct CollectedRun {
  * and by name within a path. A run without an evaluation is left out with a warning. */
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error);
 
-/* ---- the options of runs, as `loam compare` and `loam collect` compare them ---- */
+/* ---- the options and the data of runs, as `loam compare` and `loam collect` compare them ---- */
+
+/* Hash of the training set of a run, by its newest checkpoint; 0 means unknown. */
+uint64_t run_trained_on(const char *dir);
 
 /* For run_settings_read: the hash of each tokenizer read so far, and the tokenizer.path of its first run. */
 GHashTable *run_settings_tokenizers(void);

@@ -109,16 +109,22 @@ static void complete_settings(GPtrArray *settings)
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
+uint64_t run_trained_on(const char *dir)
+{
+    TrainState state;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    g_autofree char *folder = steps->len ? run_checkpoint_path(dir, g_array_index(steps, int64_t, 0)) : NULL;
+    return folder && checkpoint_state(folder, &state, NULL) ? (uint64_t)state.data : 0;
+}
+
 /* Finds out which data the run was trained and evaluated on: two tables may have one name, and one table two paths. */
 static void read_contents(CollectedRun *run)
 {
-    TrainState state;
-    g_autoptr(GArray) steps = run_checkpoints(run->dir);
-    g_autofree char *folder = steps->len ? run_checkpoint_path(run->dir, g_array_index(steps, int64_t, 0)) : NULL;
     g_autofree char *copy = g_build_filename(run->dir, "task", "train-valid.jsonl", NULL);
     GMappedFile *examples = *run->task ? g_mapped_file_new(copy, false, NULL) : NULL;
-    if (folder && checkpoint_state(folder, &state, NULL))
-        run->trained_on = (uint64_t)state.data;
+    run->trained_on = run_trained_on(run->dir);
+    if (*run->task == '\0' && run->result.held_out)
+        run->evaluated_on = g_ascii_strtoull(run->result.held_out, NULL, 16);
     if (examples) {
         run->evaluated_on = XXH3_64bits(g_mapped_file_get_contents(examples), g_mapped_file_get_length(examples));
         g_mapped_file_unref(examples);
