@@ -193,30 +193,47 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
     return walk_close(&walk);
 }
 
-/* Collects the ids of target tokens first … end - 1 that are text; false if one of them is the unknown token.
- * special (size of the tokenizer): true for sentinels. */
-static bool text_ids(const Tokenizer *tok, const bool *special, const Batch *batch, int32_t first, int32_t end,
-                     GArray *ids)
+/* (size of the tokenizer) The bytes of each id: 0 for sentinels and ends; -1 for pieces that are decoded together. */
+static int32_t *bytes_of_ids(const Tokenizer *tok)
+{
+    int32_t *sizes = piece_bytes(tok);
+    for (int i = 0; i < tokenizer_sentinels(tok); i++)
+        sizes[tokenizer_sentinel(tok, i)] = 0;
+    const int ends[] = { tokenizer_eos(tok), tokenizer_pad(tok) };
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+        if (ends[i] >= 0)
+            sizes[ends[i]] = 0;
+    return sizes;
+}
+
+/* Adds the bytes of target tokens first … end - 1 to *bytes, and collects the ids that are to be decoded; false if one
+ * of them is the unknown token. */
+static bool text_ids(const Tokenizer *tok, const int32_t *sizes, const Batch *batch, int32_t first, int32_t end,
+                     int64_t *bytes, GArray *ids)
 {
     g_array_set_size(ids, 0);
     for (int32_t row = first; row < end; row++) {
         int32_t id = batch->targets[row];
-        if (batch->weights[row] == 0 || id >= tokenizer_size(tok) || special[id])
+        if (batch->weights[row] == 0 || id >= tokenizer_size(tok))
             continue;
         if (id == tokenizer_unk(tok))
             return false;
-        g_array_append_val(ids, id);
+        if (sizes[id] < 0)
+            g_array_append_val(ids, id);
+        else
+            *bytes += sizes[id];
     }
     return true;
 }
 
-/* Adds the bytes of a batch's target texts to *bytes; -1 means unknown, and stays. */
-static bool count_bytes(const Tokenizer *tok, const bool *special, const Batch *batch, int64_t *bytes, GError **error)
+/* Adds the bytes of a batch's target texts to *bytes; -1 means unknown, and stays. A piece of bytes is not decoded:
+ * beside a blank it may be a part of a character, which would become U+FFFD. */
+static bool count_bytes(const Tokenizer *tok, const int32_t *sizes, const Batch *batch, int64_t *bytes, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
     const TokenStream *stream = batch_loss_stream(batch);
     for (int32_t s = 0; s < stream->n_seq && *bytes >= 0; s++) {
-        if (!text_ids(tok, special, batch, stream->cu[s], stream->cu[s + 1], ids)) {
+        if (!text_ids(tok, sizes, batch, stream->cu[s], stream->cu[s + 1], bytes, ids)) {
             *bytes = -1;
             break;
         }
@@ -230,14 +247,12 @@ static bool count_bytes(const Tokenizer *tok, const bool *special, const Batch *
 
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error)
 {
-    g_autofree bool *special = g_new0(bool, tokenizer_size(tok));
-    for (int i = 0; i < tokenizer_sentinels(tok); i++)
-        special[tokenizer_sentinel(tok, i)] = true;
+    g_autofree int32_t *sizes = bytes_of_ids(tok);
     bool good = true;
     Walk walk = walk_open(loader, n, 16, (HeldoutPart){ 0 }, NULL);
     *bytes = 0;
     while (good && walk_next(&walk, error))
-        good = count_bytes(tok, special, walk.batch, bytes, error);
+        good = count_bytes(tok, sizes, walk.batch, bytes, error);
     return walk_close(&walk) && good;
 }
 

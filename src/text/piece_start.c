@@ -57,17 +57,35 @@ static PieceStart start_of_piece(const char *piece)
     return byte >= 0 ? start_of_bytes(&own, 1) : start_of_bytes((const unsigned char *)piece, strlen(piece));
 }
 
+/* The n bytes of piece `id` of a byte-level BPE; NULL for other pieces. g_free. */
+static char *bytes_of(const Tokenizer *tok, int id, size_t *n)
+{
+    const char *kind = tokenizer_kind(tok);
+    const bool by_bytes = g_str_has_prefix(kind, "byte-bpe") || g_str_has_prefix(kind, "tiktoken");
+    return by_bytes ? byte_bpe_bytes(tokenizer_piece(tok, id), n) : NULL;
+}
+
 uint8_t *piece_starts(const Tokenizer *tok)
 {
     const int size = tokenizer_size(tok);
-    const char *kind = tokenizer_kind(tok);
-    const bool by_bytes = g_str_has_prefix(kind, "byte-bpe") || g_str_has_prefix(kind, "tiktoken");
     uint8_t *starts = g_new(uint8_t, size);
     for (int id = 0; id < size; id++) {
-        const char *piece = tokenizer_piece(tok, id);
         size_t n = 0;
-        g_autofree char *bytes = by_bytes ? byte_bpe_bytes(piece, &n) : NULL;
-        starts[id] = (uint8_t)(bytes ? start_of_bytes((const unsigned char *)bytes, n) : start_of_piece(piece));
+        g_autofree char *bytes = bytes_of(tok, id, &n);
+        starts[id] = (uint8_t)(bytes ? start_of_bytes((const unsigned char *)bytes, n)
+                                     : start_of_piece(tokenizer_piece(tok, id)));
     }
     return starts;
+}
+
+int32_t *piece_bytes(const Tokenizer *tok)
+{
+    const int size = tokenizer_size(tok);
+    int32_t *counts = g_new(int32_t, size);
+    for (int id = 0; id < size; id++) {
+        size_t n = 0;
+        g_autofree char *bytes = bytes_of(tok, id, &n);
+        counts[id] = bytes ? (int32_t)n : byte_of_piece(tokenizer_piece(tok, id)) >= 0 ? 1 : -1;
+    }
+    return counts;
 }

@@ -115,3 +115,6 @@ typedef enum PieceStart {
 
 /* (tokenizer_size) The starts of all pieces, each a PieceStart. Free with g_free. */
 uint8_t *piece_starts(const Tokenizer *tok);
+/* (tokenizer_size) The number of bytes of each piece that stands for bytes, as those of byte-level BPE and "<0xE3>"; -1
+ * for the others. Free with g_free. */
+int32_t *piece_bytes(const Tokenizer *tok);

@@ -53,3 +53,18 @@ expect 0 "warning: data.valid: $work/strange is trained on (data.train)" "$loam"
 expect 0 'bytes: 3 documents' "$loam" prepare --tokenizer "$work/bytes.model" --out "$work/bytes" "$work/strange.txt"
 ! grep -q unknown "$work/out" "$work/err" || fail "unknown: $(cat "$work/err")"
 expect 0 'unknown tokens  0, 0 %' "$loam" inspect dataset "$work/bytes"
+
+# A piece that is a part of a character, cut off by a sentinel, counts as its bytes, not as the three of U+FFFD.
+sed 's/[a-z]/ж/g' "$work/corpus.txt" >"$work/letters.txt"
+"$loam" tokenizer train --kind byte-bpe --for t5 --vocab-size 259 --out "$work/letters-tok" "$work/letters.txt" 2>"$work/err" || fail "$(cat "$work/err")"
+"$loam" prepare --tokenizer "$work/letters-tok" --keep-duplicates --out "$work/letters" "$work/letters.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+letters="tokenizer.path=$work/letters-tok data.train=$work/letters data.valid=$work/letters"
+# shellcheck disable=SC2086
+"$loam" train "$work/config.yaml" run.dir="$work/bytes-run" $letters train.length='1 steps' 2>"$work/err" || fail "$(cat "$work/err")"
+# shellcheck disable=SC2086
+bytes=$("$loam" inspect batch "$work/config.yaml" --valid --samples 4 --json $letters | sed 's/.*"target_ids":\[//; s/].*//' |
+    tr ',' '\n' | awk '$1 >= 3 && $1 < 259 { n++ } END { print n }')
+"$loam" eval "$work/bytes-run" --samples 4 --json | tr ',{}' '\n\n\n' | awk -F : -v bytes="$bytes" '{ of[$1] = $2 }
+    END { n = of["\"bits\""] * of["\"tokens\""] / of["\"bits_per_byte\""]; print n " bytes, not " bytes; exit n < bytes - 0.5 || n > bytes + 0.5 }' >"$work/out" ||
+    fail "$(cat "$work/out")"
+echo "ok: bytes of pieces that are parts of characters"

@@ -28,10 +28,27 @@ static void pieces_start_with_characters_or_within_them(void)
     check(GOLDEN "wordpiece/vocab.txt", "##ing", PIECE_CHAR);
 }
 
+static void check_bytes(const char *model, const char *piece, int32_t bytes)
+{
+    g_autoptr(Tokenizer) tok = tokenizer_open(model, NULL);
+    g_autofree int32_t *counts = piece_bytes(tok);
+    g_assert_cmpint(counts[tokenizer_id(tok, piece)], ==, bytes);
+}
+
+static void pieces_of_bytes_have_so_many(void)
+{
+    check_bytes(GOLDEN "byte-bpe/tokenizer.json", "a", 1);
+    check_bytes(GOLDEN "byte-bpe/tokenizer.json", "\xc3\xa3", 1); /* byte 0xe3, a part of a character */
+    check_bytes(GOLDEN "llama/tokenizer.json", "<0xE3>", 1);
+    check_bytes(GOLDEN "unigram/tokenizer.json", "\xe2\x96\x81know", -1);
+    check_bytes(GOLDEN "wordpiece/vocab.txt", "##ing", -1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/piece_start/pieces_start_with_characters_or_within_them",
                     pieces_start_with_characters_or_within_them);
+    g_test_add_func("/piece_start/pieces_of_bytes_have_so_many", pieces_of_bytes_have_so_many);
     return g_test_run();
 }
