@@ -91,5 +91,6 @@ ObjectiveConfig data_objective(const DataConfig *config)
     objective.token_types = config->token_types;
     objective.prefix_lm = config->prefix_lm;
     objective.noise_density = config->noise_density;
+    objective.alone = !config->packed;
     return objective;
 }

@@ -60,6 +60,18 @@ static void raw_length_equals_the_f64_helper_within_reach(void)
     }
 }
 
+static void raw_length_is_at_most_the_given_one(void)
+{
+    const int64_t given[][3] = { { 40, 40, 9 }, { 568, 568, 114 }, { 600, 568, 114 } }; /* given, planned, target */
+    for (size_t i = 0; i < G_N_ELEMENTS(given); i++) {
+        ObjectiveConfig config = config_of(512);
+        config.raw_length = given[i][0];
+        g_assert_true(span_corruption_objective.plan(&config, NULL));
+        g_assert_cmpint(config.raw_length, ==, given[i][1]);
+        g_assert_cmpint(config.target_length, ==, given[i][2]);
+    }
+}
+
 static void lengths_beyond_the_sentinels_are_refused(void)
 {
     ObjectiveConfig last = config_of(1809), beyond = config_of(1810), far = config_of(2048);
@@ -249,6 +261,7 @@ int main(int argc, char **argv)
     g_test_add_func("/span_corruption/lengths_are_those_of_the_reference", lengths_are_those_of_the_reference);
     g_test_add_func("/span_corruption/raw_length_equals_the_f64_helper_within_reach",
                     raw_length_equals_the_f64_helper_within_reach);
+    g_test_add_func("/span_corruption/raw_length_is_at_most_the_given_one", raw_length_is_at_most_the_given_one);
     g_test_add_func("/span_corruption/lengths_beyond_the_sentinels_are_refused",
                     lengths_beyond_the_sentinels_are_refused);
     g_test_add_func("/span_corruption/target_length_must_hold_the_targets", target_length_must_hold_the_targets);

@@ -31,6 +31,7 @@ typedef struct ObjectiveConfig {
     int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
                               the capacity input_length plus the memory tokens of one sample. */
     double noise_density;  /* fraction of the tokens that is masked */
+    bool alone;            /* every sample has a packed sequence for itself */
     int label_kind;        /* LabelKind of the model's classifier */
     int64_t n_labels;      /* number of classes of the model's classifier */
     bool token_types;      /* tokens of the second text of a pair have token type 1 */

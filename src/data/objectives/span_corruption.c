@@ -63,8 +63,8 @@ static int64_t longest_input(const ObjectiveConfig *config)
     }
 }
 
-/* The largest raw_length whose inputs fit input_length. T5 counts in f64 here and masks in f32, so it cuts targets off
- * at lengths such as 190; here both count in f32 and everything fits. */
+/* The largest raw_length, up to the given one, whose inputs fit input_length. T5 counts in f64 here and masks in f32,
+ * so it cuts targets off at lengths such as 190; here both count in f32 and everything fits. */
 static bool find_raw_length(ObjectiveConfig *config, GError **error)
 {
     double density = config->noise_density, span = mean_span_length(config);
@@ -79,7 +79,7 @@ static bool find_raw_length(ObjectiveConfig *config, GError **error)
     Counts counts = count_noise(raw, density, span);
     if (density == 0.5 && target_tokens(counts) > input_tokens(raw, counts))
         raw = MAX(raw - 1, 1);
-    config->raw_length = raw;
+    config->raw_length = config->raw_length > 0 ? MIN(config->raw_length, raw) : raw;
     return true;
 }
 

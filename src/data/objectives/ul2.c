@@ -188,7 +188,7 @@ static bool plan_ul2(ObjectiveConfig *config, GError **error)
                          ", and a tokenizer with 4 sentinels or more",
                          config->input_length);
     int64_t text = longest_text(config), raw = find_raw_length(config), longest = 0;
-    if (config->target_length == 0 &&
+    if (config->target_length == 0 && !config->alone &&
         plan_groups(config, config->raw_length > 0 ? MIN(config->raw_length, text) : text))
         return true;
     if (config->raw_length == 0 || config->raw_length > raw)
