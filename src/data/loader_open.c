@@ -202,7 +202,7 @@ static bool open_chunks(Loader *loader, GError **error)
                                   objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
                               .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
-                              .in_order = loader->held_out || loader->fixed_order,
+                              .in_order = loader->held_out || loader->fixed_order || loader->static_masks,
                               .cut = loader->config.packed_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->chunks = chunks_open(loader->data, &spec);
@@ -259,15 +259,14 @@ static bool plan_epoch(Loader *loader, const DataConfig *config, GError **error)
     int64_t n = chunks_count(loader->chunks);
     loader->n_packed = n;
     if (loader->objective->choose) {
-        const EpochPlanSpec spec = {
-            .n_samples = n,
-            .n_group = config->packed ? loader->config.packed_samples : MAX(loader->config.packed_samples, 1),
-            .capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) },
-            .length = sample_length,
-            .context = loader,
-            .seed = loader_order_seed(loader),
-            .whole = config->plan == PLAN_WHOLE
-        };
+        const EpochPlanSpec spec = { .n_samples = n,
+                                     .n_group = config->packed ? loader->config.packed_samples : 1,
+                                     .capacity = { loader_enc_length(loader) + loader->config.memory_tokens,
+                                                   loader_dec_length(loader) },
+                                     .length = sample_length,
+                                     .context = loader,
+                                     .seed = loader_order_seed(loader),
+                                     .whole = config->plan == PLAN_WHOLE };
         loader->plan = epoch_plan_open(&spec);
         loader->n_packed = epoch_plan_packed(loader->plan);
     }

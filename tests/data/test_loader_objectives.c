@@ -246,16 +246,21 @@ static void attention_ends_with_a_document(void)
 
 static void static_masks_are_the_same_in_every_epoch(void)
 {
-    for (int fixed = 0; fixed < 2; fixed++) {
-        config = config_of("mlm", 400); /* a piece is a document: no piece is dealt anew */
+    static const struct {
+        const char *objective;
+        int64_t length; /* a document makes one sample of 400 tokens, and several of 40 */
+    } cases[] = { { "mlm", 400 }, { "mlm", 40 }, { "span_corruption", 40 }, { "iid_denoising", 40 } };
+    for (size_t c = 0; c < 2 * G_N_ELEMENTS(cases); c++) {
+        const bool fixed = c % 2;
+        config = config_of(cases[c / 2].objective, cases[c / 2].length);
         config.static_masks = fixed;
         Loader *loader = open_loader(false);
         int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_packed(loader);
         Batch *batch = loader_batch(loader, 1);
         for (int64_t row = 0; row < 2 * rows; row++) {
             get(loader, row, 1, batch);
-            for (int32_t i = 0; i < batch->enc.n_tokens; i++)
-                if (batch->weights[i] > 0)
+            for (int32_t i = 0; i < batch_loss_stream(batch)->n_tokens; i++)
+                if (batch->weights[i] > 0 && batch->targets[i] < 100)
                     counts[row / rows][batch->targets[i]]++;
         }
         g_assert_true((memcmp(counts[0], counts[1], sizeof counts[0]) == 0) == fixed);
@@ -418,6 +423,23 @@ static void rows_are_full(void)
     check_fills(tok, set);
 }
 
+/* Without packing each sample has a row of its own, whatever the objective. */
+static void samples_that_are_not_packed_have_rows_of_their_own(void)
+{
+    static const char *const names[] = { "prefix_lm", "prefix_lm alone", "iid_denoising", "ul2", "mlm" };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        config = config_of(names[i], 128);
+        config.packed = false;
+        Loader *loader = open_loader(false);
+        Batch *batch = loader_batch(loader, 4);
+        get(loader, 0, 4, batch);
+        g_assert_cmpint(batch->n_samples, ==, 4);
+        g_assert_cmpint(batch_loss_stream(batch)->n_seq, ==, 4);
+        batch_free(batch);
+        loader_close(loader);
+    }
+}
+
 /* What the model puts before every sample finds room beside one sample's, and rows of several stay full. */
 static void memory_finds_room(void)
 {
@@ -471,6 +493,8 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);
     g_test_add_func("/loader/no_two_samples_of_a_mixture_share_a_number", no_two_samples_of_a_mixture_share_a_number);
     g_test_add_func("/loader/concat_weighted_slides_through_one_order", concat_weighted_slides_through_one_order);
+    g_test_add_func("/loader/samples_that_are_not_packed_have_rows_of_their_own",
+                    samples_that_are_not_packed_have_rows_of_their_own);
     g_test_add_func("/loader/memory_finds_room", memory_finds_room);
     g_test_add_func("/loader/rows_are_full", rows_are_full);
     add_where_present(SHARED "tokenizers/t5/spiece.model", "/loader/rows_of_books_are_full", rows_of_books_are_full);
