@@ -6,14 +6,13 @@
 /* The C++ standard says what the 10000th number of the default seed 5489 is ([rand.predef]). */
 static void ten_thousandth_number_is_that_of_the_cpp_standard(void)
 {
-    Mt19937 a;
+    g_autoptr(GRand) a = g_rand_new_with_seed(5489);
     Mt19937_64 b;
     uint32_t last32 = 0;
     uint64_t last64 = 0;
-    mt19937_seed(&a, 5489);
     mt19937_64_seed(&b, 5489);
     for (int i = 0; i < 10000; i++) {
-        last32 = mt19937_u32(&a);
+        last32 = g_rand_int(a);
         last64 = mt19937_64_u64(&b);
     }
     g_assert_cmpuint(last32, ==, 4123659995u);
@@ -23,13 +22,12 @@ static void ten_thousandth_number_is_that_of_the_cpp_standard(void)
 static void numbers_of_seed_42_are_those_of_random_state(void)
 {
     static const uint32_t below_100[] = { 51, 92, 14, 71, 60, 20 };
-    Mt19937 rng;
-    mt19937_seed(&rng, 42);
-    g_assert_cmpfloat(numpy_random(&rng), ==, 0.3745401188473625);
-    mt19937_seed(&rng, 42);
+    g_autoptr(GRand) rng = g_rand_new_with_seed(42);
+    g_assert_cmpfloat(numpy_random(rng), ==, 0.3745401188473625);
+    g_rand_set_seed(rng, 42);
     for (size_t i = 0; i < G_N_ELEMENTS(below_100); i++)
-        g_assert_cmpuint(numpy_interval(&rng, 99), ==, below_100[i]);
-    g_assert_cmpuint(numpy_interval(&rng, 0), ==, 0);
+        g_assert_cmpuint(numpy_interval(rng, 99), ==, below_100[i]);
+    g_assert_cmpuint(numpy_interval(rng, 0), ==, 0);
 }
 
 static void shuffle_of_ten_is_that_of_random_state(void)
@@ -37,13 +35,12 @@ static void shuffle_of_ten_is_that_of_random_state(void)
     static const int64_t expected[] = { 8, 1, 5, 0, 7, 2, 9, 4, 3, 6 };
     int64_t wide[10];
     uint16_t narrow[10];
-    Mt19937 rng;
+    g_autoptr(GRand) rng = g_rand_new_with_seed(42);
     for (int i = 0; i < 10; i++)
         narrow[i] = (uint16_t)(wide[i] = i);
-    mt19937_seed(&rng, 42);
-    numpy_shuffle(&rng, wide, 10, sizeof *wide);
-    mt19937_seed(&rng, 42);
-    numpy_shuffle(&rng, narrow, 10, sizeof *narrow);
+    numpy_shuffle(rng, wide, 10, sizeof *wide);
+    g_rand_set_seed(rng, 42);
+    numpy_shuffle(rng, narrow, 10, sizeof *narrow);
     for (int i = 0; i < 10; i++) {
         g_assert_cmpint(wide[i], ==, expected[i]);
         g_assert_cmpint(narrow[i], ==, expected[i]);

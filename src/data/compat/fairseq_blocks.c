@@ -49,7 +49,7 @@ FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mo
 /* ---- batches ---- */
 
 /* out becomes the indices of the blocks sorted by length; blocks of equal length are in a random order. */
-static void sort_blocks(const FairseqBlock *blocks, int64_t n, Mt19937 *rng, uint32_t *out)
+static void sort_blocks(const FairseqBlock *blocks, int64_t n, GRand *rng, uint32_t *out)
 {
     g_autofree uint32_t *rank = g_new(uint32_t, n), *drawn = g_new(uint32_t, n);
     int32_t longest = 0;
@@ -79,12 +79,11 @@ static bool is_full(Amount size, int64_t n, int64_t longest)
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed)
 {
     FairseqBatches *batches = g_new0(FairseqBatches, 1);
-    Mt19937 rng;
-    mt19937_seed(&rng, seed + 1);
+    g_autoptr(GRand) rng = g_rand_new_with_seed(seed + 1);
     batches->n_blocks = n_blocks;
     batches->blocks = g_new(uint32_t, n_blocks);
     batches->starts = g_new0(uint32_t, n_blocks + 1);
-    sort_blocks(blocks, n_blocks, &rng, batches->blocks);
+    sort_blocks(blocks, n_blocks, rng, batches->blocks);
     int64_t first = 0;
     for (int64_t i = 0; i < n_blocks; i++) {
         int64_t n = i - first;
@@ -107,11 +106,10 @@ void fairseq_batches_free(FairseqBatches *batches)
 
 void fairseq_batches_shuffle(const FairseqBatches *batches, uint32_t seed, int64_t epoch, uint32_t *order)
 {
-    Mt19937 rng;
-    mt19937_seed(&rng, seed + (uint32_t)epoch);
+    g_autoptr(GRand) rng = g_rand_new_with_seed(seed + (uint32_t)epoch);
     for (int64_t i = 0; i < batches->n_batches; i++)
         order[i] = (uint32_t)i;
-    numpy_shuffle(&rng, order, batches->n_batches, sizeof *order);
+    numpy_shuffle(rng, order, batches->n_batches, sizeof *order);
 }
 
 /* ---- samples ---- */

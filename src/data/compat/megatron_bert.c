@@ -12,11 +12,11 @@
 
 /* ---- the sentences of each sample ---- */
 
-static uint32_t draw_target(const MegatronBertSpec *spec, Mt19937 *rng)
+static uint32_t draw_target(const MegatronBertSpec *spec, GRand *rng)
 {
     if (spec->short_probability == 0)
         return (uint32_t)spec->max_target;
-    uint32_t ratio = (uint32_t)fmin(round(1 / spec->short_probability), UINT32_MAX), word = mt19937_u32(rng);
+    uint32_t ratio = (uint32_t)fmin(round(1 / spec->short_probability), UINT32_MAX), word = g_rand_int(rng);
     return word % ratio == 0 ? 2 + word % (uint32_t)(spec->max_target - 1) : (uint32_t)spec->max_target;
 }
 
@@ -30,7 +30,7 @@ static bool is_usable(int64_t first, int64_t end, const int32_t *sizes, int64_t 
 
 /* Cuts sentences [first, end) of a document into samples. A sample ends when it has at least `target` tokens and
  * min_sentences sentences; if then only one sentence is left, that joins the sample. */
-static void map_document(const MegatronBertSpec *spec, Mt19937 *rng, int64_t first, int64_t end, const int32_t *sizes,
+static void map_document(const MegatronBertSpec *spec, GRand *rng, int64_t first, int64_t end, const int32_t *sizes,
                          GArray *spans)
 {
     int64_t begin = first, tokens = 0;
@@ -64,13 +64,12 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
                                         const MegatronBertSpec *spec, int64_t *n_spans, GError **error)
 {
     g_autoptr(GArray) spans = g_array_new(false, false, sizeof(MegatronBertSpan));
-    Mt19937 rng;
-    mt19937_seed(&rng, spec->seed);
+    g_autoptr(GRand) rng = g_rand_new_with_seed(spec->seed);
     do {
         for (int64_t document = 0; document < n_documents; document++) {
             int64_t first = documents[document], end = documents[document + 1];
             if (is_usable(first, end, sizes, spec->min_sentences))
-                map_document(spec, &rng, first, end, sizes, spans);
+                map_document(spec, rng, first, end, sizes, spans);
         }
         if (spans->len == 0)
             return fail_user(error,
@@ -89,7 +88,7 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
 /* ---- the example ---- */
 
 /* Removes tokens from either end of the longer half, of b if both are equally long, until target tokens are left. */
-static void truncate_halves(Mt19937 *rng, Text *a, Text *b, int64_t target)
+static void truncate_halves(GRand *rng, Text *a, Text *b, int64_t target)
 {
     while (a->n + b->n > target) {
         Text *longer = a->n > b->n ? a : b;
@@ -118,7 +117,7 @@ static int64_t find_words(const ObjectiveConfig *config, const Example *out, int
 }
 
 /* Draws n of 1 … max_ngram with probability proportional to 1/n, as numpy's choice does. */
-static int64_t draw_ngram(Mt19937 *rng, int64_t max_ngram)
+static int64_t draw_ngram(GRand *rng, int64_t max_ngram)
 {
     double total = 0, below = 0, all = 0, u = numpy_random(rng);
     int64_t n = 1;
@@ -131,7 +130,7 @@ static int64_t draw_ngram(Mt19937 *rng, int64_t max_ngram)
     return n;
 }
 
-static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int64_t at)
+static void hide(const ObjectiveConfig *config, GRand *rng, Example *out, int64_t at)
 {
     out->weights[at] = 1;
     if (numpy_random(rng) < MASK_SHARE)
@@ -141,7 +140,7 @@ static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int6
 }
 
 /* The budget need not be whole: at a density of 15 % nothing is hidden in samples of up to 6 tokens, as in Megatron. */
-static void hide_ngrams(const ObjectiveConfig *config, Mt19937 *rng, int64_t target, Example *out)
+static void hide_ngrams(const ObjectiveConfig *config, GRand *rng, int64_t target, Example *out)
 {
     gsize n = (gsize)out->n_inputs;
     g_autofree int64_t *at = g_new(int64_t, n), *starts = g_new(int64_t, n + 1), *ngrams = g_new(int64_t, n);
@@ -171,21 +170,20 @@ void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t 
 {
     bool pair = mlm_settings(config)->sentence_pairs == PAIRS_ORDER, swapped = false;
     int64_t in_a = pair ? 1 : n_sentences;
-    Mt19937 rng;
-    mt19937_seed(&rng, (uint32_t)((uint64_t)sample + seed));
+    g_autoptr(GRand) rng = g_rand_new_with_seed((uint32_t)((uint64_t)sample + seed));
     if (pair && n_sentences >= 3)
-        in_a = 1 + numpy_interval(&rng, (uint32_t)n_sentences - 2);
+        in_a = 1 + numpy_interval(rng, (uint32_t)n_sentences - 2);
     Text a = { .tokens = tokens, .n = cu[in_a] }, b = { .tokens = tokens + cu[in_a], .n = cu[n_sentences] - cu[in_a] };
     if (pair)
-        swapped = numpy_random(&rng) < 0.5;
+        swapped = numpy_random(rng) < 0.5;
     if (swapped) {
         Text first = a;
         a = b;
         b = first;
     }
-    truncate_halves(&rng, &a, &b, target);
+    truncate_halves(rng, &a, &b, target);
     mlm_join(config, a, b, out);
-    hide_ngrams(config, &rng, target, out);
+    hide_ngrams(config, rng, target, out);
     if (pair)
         out->label = swapped;
 }

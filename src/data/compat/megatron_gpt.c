@@ -10,7 +10,7 @@
 /* ---- the index ---- */
 
 /* Shuffles the documents of passes [first, last) together. */
-static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t first, int64_t last)
+static void order_documents(MegatronGptIndex *index, GRand *rng, int64_t first, int64_t last)
 {
     const int64_t n_documents = index->n_documents;
     uint32_t *order = index->order + first * n_documents;
@@ -34,7 +34,7 @@ static void cut_samples(MegatronGptIndex *index, const int32_t *sizes)
     }
 }
 
-static void shuffle_samples(MegatronGptIndex *index, Mt19937 *rng, int64_t first, int64_t last)
+static void shuffle_samples(MegatronGptIndex *index, GRand *rng, int64_t first, int64_t last)
 {
     for (int64_t i = first; i < last; i++)
         index->shuffle[i] = (uint32_t)i;
@@ -66,20 +66,19 @@ MegatronGptIndex *megatron_gpt_plan(int64_t tokens, int64_t n_documents, int64_t
 
 void megatron_gpt_order(MegatronGptIndex *index, const int32_t *sizes, uint32_t seed)
 {
-    Mt19937 rng;
-    mt19937_seed(&rng, seed);
+    g_autoptr(GRand) rng = g_rand_new_with_seed(seed);
     const int64_t joint = index->n_epochs - index->separate_last_epoch,
                   before =
                       index->separate_last_epoch ? (joint * index->tokens - 1) / index->seq_length : index->n_samples;
     index->order = g_new(uint32_t, index->n_order);
-    order_documents(index, &rng, 0, joint);
-    order_documents(index, &rng, joint, index->n_epochs);
+    order_documents(index, rng, 0, joint);
+    order_documents(index, rng, joint, index->n_epochs);
     index->starts = g_new(uint32_t, index->n_samples + 1);
     index->offsets = g_new(int32_t, index->n_samples + 1);
     cut_samples(index, sizes);
     index->shuffle = g_new(uint32_t, index->n_samples);
-    shuffle_samples(index, &rng, 0, before);
-    shuffle_samples(index, &rng, before, index->n_samples);
+    shuffle_samples(index, rng, 0, before);
+    shuffle_samples(index, rng, before, index->n_samples);
 }
 
 void megatron_gpt_index_free(MegatronGptIndex *index)

@@ -4,60 +4,28 @@
 
 #include <string.h>
 
-#define N32 624
-#define M32 397
 #define N64 312
 #define M64 156
 
-void mt19937_seed(Mt19937 *rng, uint32_t seed)
+double numpy_random(GRand *rng)
 {
-    for (uint32_t i = 0; i < N32; i++) {
-        rng->state[i] = seed;
-        seed = 1812433253u * (seed ^ seed >> 30) + i + 1;
-    }
-    rng->next = N32;
-}
-
-static void refill32(uint32_t *state)
-{
-    for (int i = 0; i < N32; i++) {
-        uint32_t y = (state[i] & 0x80000000u) | (state[(i + 1) % N32] & 0x7fffffffu);
-        state[i] = state[(i + M32) % N32] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
-    }
-}
-
-uint32_t mt19937_u32(Mt19937 *rng)
-{
-    if (rng->next == N32) {
-        refill32(rng->state);
-        rng->next = 0;
-    }
-    uint32_t y = rng->state[rng->next++];
-    y ^= y >> 11;
-    y ^= y << 7 & 0x9d2c5680u;
-    y ^= y << 15 & 0xefc60000u;
-    return y ^ y >> 18;
-}
-
-double numpy_random(Mt19937 *rng)
-{
-    uint32_t high = mt19937_u32(rng) >> 5, low = mt19937_u32(rng) >> 6;
+    uint32_t high = g_rand_int(rng) >> 5, low = g_rand_int(rng) >> 6;
     return (high * 67108864.0 + low) / 9007199254740992.0;
 }
 
-uint32_t numpy_interval(Mt19937 *rng, uint32_t most)
+uint32_t numpy_interval(GRand *rng, uint32_t most)
 {
     uint32_t mask = most, value;
     if (most == 0)
         return 0;
     for (int shift = 1; shift < 32; shift *= 2)
         mask |= mask >> shift;
-    while ((value = mt19937_u32(rng) & mask) > most)
+    while ((value = g_rand_int(rng) & mask) > most)
         continue;
     return value;
 }
 
-void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size)
+void numpy_shuffle(GRand *rng, void *items, int64_t n, size_t size)
 {
     char *bytes = items, held[16];
     CHECK(size <= sizeof held && n <= INT64_C(1) << 32, "%zu bytes", size);
@@ -71,13 +39,12 @@ void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size)
 
 void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n)
 {
-    Mt19937 rng;
+    g_autoptr(GRand) rng = g_rand_new_with_seed(seed);
     CHECK(n < TORCH_RANDPERM_LIMIT, "a permutation of %u", n);
-    mt19937_seed(&rng, seed);
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t j = i + mt19937_u32(&rng) % (n - i), swapped = order[i];
+        uint32_t j = i + g_rand_int(rng) % (n - i), swapped = order[i];
         order[i] = order[j];
         order[j] = swapped;
     }
