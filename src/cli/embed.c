@@ -325,10 +325,31 @@ static bool read_pooling(const json_t *root, const char *module, SentenceFolder 
            fail_user(error, "%s/config.json has %d modes of pooling that loam knows, want one" ASIDE, module, n);
 }
 
+/* Settings of the module Transformer by which sentence-transformers computes something else than loam. */
+static bool check_transformer(const json_t *root, GError **error)
+{
+    static const char *const sets[] = { "processing_kwargs", "processor_kwargs", "tokenizer_args", "model_kwargs",
+                                        "model_args",        "config_kwargs",    "config_args" };
+    static const char *const only[][2] = { { "transformer_task", "feature-extraction" },
+                                           { "module_output_name", "token_embeddings" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(sets); i++)
+        if (json_object_size(json_object_get(root, sets[i])) > 0)
+            return fail_user(error, HF_SENTENCE_LIMITS " has %s, which loam does not read" ASIDE, sets[i]);
+    for (size_t i = 0; i < G_N_ELEMENTS(only); i++) {
+        const char *value = json_text(root, only[i][0]);
+        if (*value && strcmp(value, only[i][1]) != 0)
+            return fail_user(error, HF_SENTENCE_LIMITS " has %s \"%s\": loam reads \"%s\" only" ASIDE, only[i][0],
+                             value, only[i][1]);
+    }
+    return true;
+}
+
 static bool read_limits(const json_t *root, SentenceFolder *folder, GError **error)
 {
     const json_t *most = json_object_get(root, "max_seq_length");
     folder->max_tokens = json_is_integer(most) && json_integer_value(most) > 0 ? json_integer_value(most) : 0;
+    if (!check_transformer(root, error))
+        return false;
     return !json_is_true(json_object_get(root, "do_lower_case")) ||
            fail_user(error, HF_SENTENCE_LIMITS " has do_lower_case, which loam does not do: write the texts in lower "
                                                "case and set it to false");
@@ -363,8 +384,10 @@ static bool sentence_folder_read(const json_t *files, SentenceFolder *folder, GE
     *folder = (SentenceFolder){ 0 };
     json_array_foreach(json_object_get(files, "modules.json"), i,
                        entry) if (!read_module(files, entry, folder, error)) return false;
-    warn_of_prompt(json_object_get(files, HF_SENTENCE_PROMPTS));
-    return true;
+    const json_t *settings = json_object_get(files, HF_SENTENCE_PROMPTS);
+    warn_of_prompt(settings);
+    return !json_is_integer(json_object_get(settings, "truncate_dim")) ||
+           fail_user(error, HF_SENTENCE_PROMPTS " has truncate_dim, and loam's vectors are whole" ASIDE);
 }
 
 /* ---- the verb ---- */

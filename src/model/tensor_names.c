@@ -98,19 +98,13 @@ bool tensor_name_is_head(const TensorNames *names, const char *theirs)
     return false;
 }
 
-/* The entry of an ignored tensor; NULL if it is not ignored. */
-static const IgnoredTensor *find_ignored(const TensorNames *names, const char *theirs)
+const IgnoredTensor *tensor_name_ignored(const TensorNames *names, const char *theirs)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     for (const IgnoredTensor *ignored = names->ignored; ignored && ignored->theirs; ignored++)
         if (fits_pattern(ignored->theirs, theirs, words))
             return ignored;
     return NULL;
-}
-
-bool tensor_name_is_ignored(const TensorNames *names, const char *theirs)
-{
-    return find_ignored(names, theirs) != NULL;
 }
 
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2])
@@ -217,7 +211,7 @@ static bool counts_up(const FileTensor *tensor)
 /* Fails unless an ignored tensor, `name`, is the copy that it should be. */
 static bool check_copy(const TensorNames *names, GHashTable *tensors, const char *name, GError **error)
 {
-    const IgnoredTensor *ignored = find_ignored(names, name);
+    const IgnoredTensor *ignored = tensor_name_ignored(names, name);
     const FileTensor *tensor = g_hash_table_lookup(tensors, name);
     g_autofree char *theirs = NULL;
     if (ignored->copy_of == NULL)
@@ -245,7 +239,7 @@ static bool check_expected(const TensorNames *names, GHashTable *tensors, const 
         const char *name = link->data;
         if (g_hash_table_contains(wanted, name) || (config->tie_embeddings && g_strcmp0(name, head) == 0))
             continue;
-        if (tensor_name_is_ignored(names, name)) {
+        if (tensor_name_ignored(names, name)) {
             if (!check_copy(names, tensors, name, error))
                 return false;
             continue;

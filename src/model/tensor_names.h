@@ -47,8 +47,8 @@ typedef struct TensorNames {
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs);
 /* Whether a tensor belongs to an output head: names->heads has its module (the name up to the last dot). */
 bool tensor_name_is_head(const TensorNames *names, const char *theirs);
-/* Whether a tensor is of names->ignored. */
-bool tensor_name_is_ignored(const TensorNames *names, const char *theirs);
+/* The entry of names->ignored for a tensor; NULL if there is none. */
+const IgnoredTensor *tensor_name_ignored(const TensorNames *names, const char *theirs);
 /* Computes the shape of the tensor that holds a parameter; returns its number of dimensions. */
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2]);
 /* Reads rows [first, first + n) of a parameter, out (n, cols), from its tensor, whose shape has been checked. */

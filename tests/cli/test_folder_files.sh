@@ -64,7 +64,16 @@ grep -q 'longer than 3 tokens are cut' "$work/err" || fail "max_seq_length is no
 echo "ok: modules.json is obeyed"
 printf '{"max_seq_length":3,"do_lower_case":true}' >"$folder/sentence_bert_config.json"
 expect 1 'has do_lower_case, which loam does not do' "$loam" embed --model "$folder" --ids
+printf '{"processing_kwargs":{"text":{"max_length":3}}}' >"$folder/sentence_bert_config.json"
+expect 1 'has processing_kwargs, which loam does not read; --pooling' "$loam" embed --model "$folder" --ids
+printf '{"transformer_task":"fill-mask"}' >"$folder/sentence_bert_config.json"
+expect 1 'has transformer_task "fill-mask": loam reads "feature-extraction" only' "$loam" embed --model "$folder" --ids
 rm "$folder/sentence_bert_config.json"
+printf '{"truncate_dim":8}' >"$folder/config_sentence_transformers.json"
+expect 1 "has truncate_dim, and loam's vectors are whole; --pooling" "$loam" embed --model "$folder" --ids
+printf '{"truncate_dim":null}' >"$folder/config_sentence_transformers.json"
+embed >"$work/out"
+rm "$folder/config_sentence_transformers.json"
 modules ',{"idx":2,"path":"2_Dense","type":"sentence_transformers.models.Dense"}'
 expect 1 'has the module sentence_transformers.models.Dense, which loam does not have' "$loam" embed --model "$folder" --ids
 modules ''

@@ -88,6 +88,10 @@ JSON
 say --max-tokens 1 >/dev/null
 grep -q "does not use: forced_bos_token_id 0, forced_eos_token_id 1, no_repeat_ngram_size 1, min_new_tokens 1, length_penalty 0.0\$" "$work/err" ||
     fail "settings of 0 and 1, some without effect: $(cat "$work/err")"
+vocab=$(grep -o '"vocab_size": *[0-9]*' "$work/chat/config.json" | grep -o '[0-9]*$')
+echo "{\"suppress_tokens\": [$((vocab - 1))]}" >"$work/chat/generation_config.json"
+say --max-tokens 1 >/dev/null
+grep -q "does not use: suppress_tokens \[$((vocab - 1))\]\$" "$work/err" || fail "the last id, which is a token: $(cat "$work/err")"
 echo "ok: a setting of 0 or 1 is named unless transformers ignores that number"
 echo '{"do_sample": true, "temperature": -2}' >"$work/chat/generation_config.json"
 expect 1 'generation_config.json: --temperature -2 is out of range' "$loam" generate --model "$work/chat" --ids

@@ -78,6 +78,15 @@ static void edit_file(const char *from, const char *to, const char *name, const 
     g_assert_true(io_write_file(path, text, bytes, NULL));
 }
 
+/* Adds the tensors of a fixture, of which one gets another name; from "" means none. */
+static void add_fixture(SafeWriter *writer, const TensorFile *file, const char *from, const char *to)
+{
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *t = tensor_file_get(file, i);
+        safetensors_writer_add(writer, strcmp(t->name, from) == 0 ? to : t->name, t->dtype, t->rank, t->shape, t->data);
+    }
+}
+
 static void write_folder(const Added *added, const char *folder)
 {
     GError *error = NULL;
@@ -87,10 +96,7 @@ static void write_folder(const Added *added, const char *folder)
     edit_file(source, folder, "config.json", "", "");
     g_autoptr(TensorFile) file = safetensors_open(weights, &error);
     g_autoptr(SafeWriter) writer = safetensors_writer_new();
-    for (int i = 0; i < tensor_file_count(file); i++) {
-        const FileTensor *t = tensor_file_get(file, i);
-        safetensors_writer_add(writer, t->name, t->dtype, t->rank, t->shape, t->data);
-    }
+    add_fixture(writer, file, "", "");
     const FileTensor *of = added->of ? tensor_file_find(file, added->of) : NULL;
     const int64_t *shape = of ? of->shape : (const int64_t[]){ 1, 16 };
     g_autofree Elements *values = g_new(Elements, 1);
@@ -112,6 +118,36 @@ static void copies_are_compared_and_buffers_are_not_read(void)
             g_assert_no_error(error);
         else if (model || !strstr(error->message, cases[i].words))
             g_error("%zu, %s of %s: %s", i, cases[i].name, cases[i].fixture, error ? error->message : "is imported");
+        model_close(model);
+    }
+    device_close(dev);
+}
+
+/* A program that saves tied tensors once may keep any of their names. */
+static void a_copy_takes_the_place_of_the_embedding(void)
+{
+    static const char *const renamed[][3] = { { "t5-v1.0", "shared.weight", DECODER },
+                                              { "t5-v1.1", "shared.weight", ENCODER },
+                                              { "t5-v1.0", "shared.weight", "lm_head.weight" },
+                                              { "gpt2", "transformer.wte.weight", "lm_head.weight" } };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    for (size_t i = 0; i < G_N_ELEMENTS(renamed); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *source = g_build_filename(FIXTURES, renamed[i][0], NULL),
+                        *weights = g_build_filename(source, "model.safetensors", NULL),
+                        *folder = g_build_filename(scratch, "renamed", NULL);
+        g_assert_true(io_make_directories(folder, &error));
+        edit_file(source, folder, "config.json", "", "");
+        g_autoptr(TensorFile) file = safetensors_open(weights, &error);
+        g_autoptr(SafeWriter) writer = safetensors_writer_new();
+        add_fixture(writer, file, renamed[i][1], renamed[i][2]);
+        g_assert_true(safetensors_writer_write_folder(writer, folder, 0, &error));
+        Model *model = hf_import(dev, folder, false, &error);
+        g_assert_no_error(error);
+        const FileTensor *embedding = tensor_file_find(file, renamed[i][1]);
+        g_autofree float *read = g_malloc(embedding->bytes);
+        params_read(model_params(model), params_index(model_params(model), "shared"), NULL, DT_F32, read);
+        g_assert_true(memcmp(read, embedding->data, embedding->bytes) == 0);
         model_close(model);
     }
     device_close(dev);
@@ -144,6 +180,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     scratch = g_dir_make_tmp("loam-copies-XXXXXX", NULL);
     g_test_add_func("/hf_copies/are_compared_and_buffers_are_not_read", copies_are_compared_and_buffers_are_not_read);
+    g_test_add_func("/hf_copies/a_copy_takes_the_place_of_the_embedding", a_copy_takes_the_place_of_the_embedding);
     g_test_add_func("/hf_copies/the_base_of_an_adapter_is_compared_too", the_base_of_an_adapter_is_compared_too);
     int status = g_test_run();
     io_remove_tree(scratch, NULL);

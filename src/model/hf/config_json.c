@@ -228,10 +228,17 @@ static bool check_hf_ranges(const ModelConfig *config, GError **error)
 
 /* Keys of any model that would change what it computes, with the only value that loam reads. */
 static const HfKey refused[] = {
-    HF_FIXED("sliding_window", "null"),
-    HF_FIXED("attention_chunk_size", "null"),
-    { 0 },
+    HF_FIXED("sliding_window", "null"),       HF_FIXED("attention_chunk_size", "null"),
+    HF_FIXED("per_layer_config", "null"),     HF_FIXED("transformers_weights", "null"),
+    HF_FIXED("tie_encoder_decoder", "false"), { 0 },
 };
+
+/* transformers 5 attends to later tokens, or not, as is_causal says, whatever the family. */
+static bool check_causal(const json_t *root, Family family, GError **error)
+{
+    static const char *const only[] = { [FAMILY_T5] = "null", [FAMILY_BERT] = "false", [FAMILY_GPT] = "true" };
+    return hf_key_read(root, &(HfKey)HF_FIXED("is_causal", only[family]), NULL, error);
+}
 
 /* Fails if the tensors of the folder are codes of quantised weights, not weights. */
 static bool check_plain_weights(const json_t *root, GError **error)
@@ -260,9 +267,10 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
     config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
     if (!check_plain_weights(root, error) || !hf_keys_read(root, refused, config, error) ||
-        !hf_aliases_take(root, arch->aliases, error) || !hf_keys_read(root, arch->keys, config, error) ||
-        !hf_keys_read(root, arch->more_keys, config, error) || !arch->read(root, config, error) ||
-        !read_classifier(root, arch, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+        !check_causal(root, arch->family, error) || !hf_aliases_take(root, arch->aliases, error) ||
+        !hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
+        !arch->read(root, config, error) || !read_classifier(root, arch, config, error) ||
+        !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     if (!arch->own_head_dim && config->width % config->heads != 0)
         return fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",

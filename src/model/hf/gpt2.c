@@ -37,7 +37,6 @@ static const HfKey keys[] = {
     HF_FIXED("scale_attn_weights", "true"),
     HF_FIXED("scale_attn_by_inverse_layer_idx", "false"),
     HF_FIXED("add_cross_attention", "false"),
-    HF_FIXED("is_causal", "true"),
     { 0 },
 };
 

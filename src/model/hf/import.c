@@ -81,6 +81,28 @@ static bool file_is_tied(const Source *source)
     return head == NULL || (shared && file_tensor_equal(head, shared));
 }
 
+/* The tensor of the embedding under another name, if the file lacks its own: the first of its copies, such as a T5's
+ * decoder.embed_tokens.weight, or of tied embeddings the matrix for the logits. NULL means that there is none. */
+static gpointer find_embedding_copy(const Source *source, bool tied)
+{
+    g_autoptr(GList) found = g_list_sort(g_hash_table_get_keys(source->tensors), (GCompareFunc)strcmp);
+    for (const GList *link = found; link; link = link->next) {
+        const IgnoredTensor *ignored = tensor_name_ignored(&source->names, link->data);
+        if (ignored && g_strcmp0(ignored->copy_of, "shared") == 0)
+            return g_hash_table_lookup(source->tensors, link->data);
+    }
+    return tied ? (gpointer)find_param(source, "lm_head") : NULL;
+}
+
+/* Of tied tensors a file may hold only one, under any of their names. tied: config.json says so of the logits. */
+static void take_embedding(Source *source, bool tied)
+{
+    char *shared;
+    gpointer copy = find_param(source, "shared") ? NULL : find_embedding_copy(source, tied);
+    if (copy && tensor_name_of(&source->names, "shared", &shared))
+        g_hash_table_insert(source->tensors, shared, copy);
+}
+
 /* If a file has the logits' bias under both names, transformers uses the second one. */
 static void take_second_bias(Source *source)
 {
@@ -139,7 +161,7 @@ static bool take_classifier(Source *source, ModelConfig *config, GError **error)
     g_hash_table_iter_init(&iter, source->tensors);
     while (g_hash_table_iter_next(&iter, &name, NULL))
         if (!g_hash_table_contains(wanted, name) && strstr(name, ".lora_") == NULL &&
-            !tensor_name_is_ignored(&source->names, name))
+            !tensor_name_ignored(&source->names, name))
             g_hash_table_iter_remove(&iter);
     return true;
 }
@@ -162,6 +184,7 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     source->tensors = tensors_by_name(&source->names, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", base);
+    take_embedding(source, config->tie_embeddings);
     if (adapts && !hf_adapter_join(&source->adapter, &source->names, source->tensors, config, error))
         return fail_context(error, "%s", folder);
     infer(source, config);
@@ -321,8 +344,10 @@ bool hf_check_base(Model *model, const HfArchitecture *arch, const ModelConfig *
     Source base = { .arch = arch, .names = hf_names(arch, fitted) };
     base.file = weights_open(folder, error);
     base.tensors = base.file ? tensors_by_name(&base.names, base.file, error) : NULL;
-    if (base.tensors)
+    if (base.tensors) {
+        take_embedding(&base, fitted->tie_embeddings);
         take_second_bias(&base);
+    }
     bool done = base.tensors && check_frozen(&base, fitted, folder, model, error);
     source_close(&base);
     return done;

@@ -36,7 +36,6 @@ static const HfKey llama_keys[] = {
     HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
     HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
     HF_FIXED("mlp_bias", "false"),
-    HF_FIXED("is_causal", "true"),
     { 0 },
 };
 

@@ -96,17 +96,6 @@ static bool has_key(const json_t *root, const char *key)
     return value && !json_is_null(value);
 }
 
-/* Removes from suppress_tokens the ids at the end of the vocabulary that suppress_padding added in an export. */
-static void drop_padding(json_t *root, int64_t vocab)
-{
-    json_t *list = json_object_get(root, "suppress_tokens");
-    size_t n = json_array_size(list);
-    for (int64_t id = vocab - 1; n > 0 && json_integer_value(json_array_get(list, n - 1)) == id; id--)
-        json_array_remove(list, --n);
-    if (n == 0)
-        json_object_del(root, "suppress_tokens");
-}
-
 /* Whether generation_config.json says something else at a key than config.json, which has been read. */
 static bool differs(const json_t *root, const json_t *base, const char *key)
 {
@@ -130,7 +119,6 @@ static bool read_generation(const json_t *generation, const json_t *base, const 
     roles->generation = json_deep_copy(generation);
     for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
         json_object_del(roles->generation, own_keys[i]);
-    drop_padding(roles->generation, config->vocab);
     return true;
 }
 

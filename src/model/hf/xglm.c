@@ -18,7 +18,6 @@ static const HfKey keys[] = {
     HF_ACTIVATION("activation_function", activation, "gelu"),
     HF_FLAG("scale_embedding", scale_embedding, true),
     HF_FIXED("add_cross_attention", "false"),
-    HF_FIXED("is_causal", "true"),
     { 0 },
 };
 

@@ -55,9 +55,22 @@ void token_roles_add_eos(TokenRoles *roles, int32_t id)
         eos->ids[eos->n++] = id;
 }
 
+/* Removes from suppress_tokens the ids that only pad the vocabulary, as an export adds them. */
+static void drop_padding(TokenRoles *roles)
+{
+    json_t *list = json_object_get(roles->generation, "suppress_tokens");
+    size_t n = json_array_size(list);
+    while (n > 0 && json_integer_value(json_array_get(list, n - 1)) >= roles->n_ids)
+        json_array_remove(list, --n);
+    if (n == 0)
+        json_object_del(roles->generation, "suppress_tokens");
+}
+
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok)
 {
     roles->n_ids = tok ? tokenizer_size(tok) : 0;
+    if (tok)
+        drop_padding(roles);
     if (roles->pad < 0 && tok)
         roles->pad = tokenizer_pad(tok);
     int target_end = tok ? tokenizer_target_end(tok) : -1;
