@@ -144,17 +144,21 @@ static void find_trained(Outline *o)
 }
 
 /* The steps of the run up to an amount: if it counts samples or tokens, those that the run has made, with whatever
- * batch size, and those that read what is left of it. -1 means unknown. */
+ * batch size, and those that read what is left of it. Samples hold as many tokens as they do on average. -1 means
+ * unknown. */
 static int64_t steps_to(const Outline *o, Amount amount, bool whole)
 {
     const OutlineTrained *trained = &o->trained;
+    const bool tokens = config_tokens(o->config, amount) > 0, goes_on = tokens && trained->tokens > 0;
     Amount left = amount;
-    if (trained->tokens > 0 && config_tokens(o->config, amount) > 0)
+    if (goes_on)
         left.value = fmax(amount.value - (double)trained->tokens, 0);
+    if (tokens)
+        left.value /= o->fill;
     int64_t end = config_samples(o->config, left, o->epoch);
     if (end < 0)
         return config_steps(o->config, amount, o->epoch);
-    end += left.value < amount.value ? trained->samples : 0;
+    end += goes_on ? trained->samples : 0;
     return trained->steps + batch_steps(&o->batches, trained->samples, end, whole);
 }
 

@@ -392,8 +392,7 @@ static void advise(Trainer *t)
     config_advise(config, config_steps(config, config->optim.warmup, epoch),
                   t->length.steps >= 0 ? t->length.steps : length, epoch);
     trainer_note_table(t);
-    if (t->length.steps > 0)
-        mixture_advise(t->train, trainer_run_samples(t));
+    mixture_advise(t->train, trainer_run_samples(t));
     g_autoptr(GPtrArray) mixture = mixture_report(t->train, trainer_run_samples(t));
     for (guint i = 0; i < mixture->len; i++)
         log_info("%s", (char *)mixture->pdata[i]);

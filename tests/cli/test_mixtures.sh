@@ -57,3 +57,17 @@ expect 0 "$work/cm/a,b: loss" "$loam" eval "$work/comma" data.valid="$work/cm/a\
 expect 0 "few: loss" "$loam" eval "$work/comma" data.valid="few: $work/few"
 expect 0 "$work/cm/a,b@valid:9/1/0: loss" "$loam" eval "$work/comma" data.valid= data.split=9,1,0
 expect 0 "@valid:9/1/0:3" "$loam" eval "$work/comma" data.valid= data.split=9,1,0 data.train="$work/cm/a\,b:3,$work/data:1"
+
+# A length in tokens counts those of samples that do not fill their rows: the plan's steps, and the warning of many passes.
+sparse="data.objective=prefix_lm data.packed=false data.train=$work/data,$work/few"
+# shellcheck disable=SC2086
+"$loam" plan "$work/config.yaml" $sparse 'train.length=40k tokens' >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+# shellcheck disable=SC2086
+"$loam" train "$work/config.yaml" run.dir="$work/sparse" $sparse 'train.length=40k tokens' data.valid= 2>"$work/log" || fail "$(cat "$work/log")"
+planned=$(sed -n 's/^the run  *about \([0-9]*\) steps, .*/\1/p' "$work/out")
+made=$(grep -c '"kind":"train"' "$work/sparse/metrics.jsonl")
+[ $((10 * planned)) -gt $((8 * made)) ] && [ $((10 * planned)) -lt $((12 * made)) ] || fail "planned $planned steps, made $made"
+# shellcheck disable=SC2086
+expect 0 "the run reads $work/few " "$loam" train "$work/config.yaml" run.dir="$work/again" 'train.stop_at=1 steps' data.valid= \
+    data.train="$work/few" 'train.length=1M tokens'
+echo "ok: a plan in tokens of samples that are short"

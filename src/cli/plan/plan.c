@@ -70,8 +70,8 @@ static void describe_sample(GString *lines, const Objective *objective, int64_t 
         plan_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
-/* Adds the length of the run. If train.length is in tokens, `steps` is a lower bound, as samples may be shorter than
- * the capacity; if it is a time, they follow from the time of a step. */
+/* Adds the length of the run. If train.length is in tokens, the steps are an estimate by the mean length of samples; if
+ * it is a time, they follow from the time of a step. */
 static void add_length(GString *lines, const Outline *o, double tokens)
 {
     const Config *config = o->config;
