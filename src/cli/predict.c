@@ -51,6 +51,7 @@ typedef struct Predictor {
     const LoadedModel *loaded;
     AnswersFile *out; /* NULL means standard output */
     const Task *task; /* NULL means that each line is a whole input */
+    bool single;      /* a line that is a whole input is one text: the model's task has no second one */
     TaskEncoder encoder;
     AnswerOptions decoding;
     Ranking *ranking;  /* NULL means that the model generates its answers */
@@ -118,6 +119,8 @@ static bool predict_line(Predictor *p, const char *line, GPtrArray *examples, GE
     const char *bad;
     if (!g_utf8_validate(line, -1, &bad))
         return foreign_fail_byte("the line", *bad, error);
+    if (p->single && strchr(line, '\t'))
+        return fail_user(error, "a tab, and the model's task reads one text, not a pair: give the text alone");
     if (p->task == NULL) {
         take_whole(p, line, example);
         return answer_batch_add(&p->batch, &p->encoder, NULL, example, error);
@@ -283,8 +286,11 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
     if (raw && several_fields)
         return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
                          model_path);
-    if (raw)
+    if (raw) {
+        p->single = model->classifier != LABELS_NONE && task_is_set(&config->task) &&
+                    task_configure(task, &config->task, NULL) && !task->second;
         *task = (Task){ .name = "", .scores = "", .learns = (LabelKind)model->classifier };
+    }
     if (!raw && !several_fields && !task_is_set(&config->task))
         return fail_user(error,
                          "%s was not trained on a task: give --raw, and a line is the whole input, or name its task: "

@@ -128,3 +128,24 @@ char *labels_shown(const char *name)
     }
     return g_string_free(g_string_append_c(shown, '"'), false);
 }
+
+static bool find_alike(const GPtrArray *names, bool joined, char **a, char **b)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < names->len; i++) {
+        char *key = labels_key(names->pdata[i], joined);
+        const char *other = g_hash_table_lookup(seen, key);
+        g_hash_table_insert(seen, key, names->pdata[i]);
+        if (!other)
+            continue;
+        *a = labels_shown(other);
+        *b = labels_shown(names->pdata[i]);
+        return true;
+    }
+    return false;
+}
+
+bool labels_find_alike(const GPtrArray *names, char **a, char **b)
+{
+    return find_alike(names, false, a, b) || find_alike(names, true, a, b);
+}

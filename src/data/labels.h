@@ -38,6 +38,8 @@ void labels_tell_renamed(const char *old, const char *names);
  * within it, and how a character is written (NFKC). Characters without width count as white space, or with `joined` as
  * nothing. Two names with an equal key look alike. g_free. */
 char *labels_key(const char *name, bool joined);
+/* Finds two names (char *) that look alike; *a and *b become what labels_shown makes of them; g_free. */
+bool labels_find_alike(const GPtrArray *names, char **a, char **b);
 /* The name in quotes, in which characters that nobody sees are written as "[U+00A0]": white space other than a blank,
  * those without width, and accents beside the letter that they could be one character with. g_free. */
 char *labels_shown(const char *name);

@@ -131,6 +131,22 @@ json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, c
                      "group", example->group, "scores", score_settings(scores));
 }
 
+int64_t task_scores_strange(const TaskScores *scores, guint *different, const char **example)
+{
+    g_autoptr(GHashTable) right = g_hash_table_new(g_str_hash, g_str_equal);
+    int64_t strange = 0;
+    for (guint i = 0; i < scores->references->len; i++)
+        for (char **text = scores->references->pdata[i]; *text; text++)
+            g_hash_table_add(right, *text);
+    *different = g_hash_table_size(right);
+    for (guint i = 0; i < scores->predictions->len; i++)
+        if (!g_hash_table_contains(right, scores->predictions->pdata[i])) {
+            *example = scores->predictions->pdata[i];
+            strange++;
+        }
+    return scores->task->learns == LABELS_NONE && task_is_choice(*different, scores->predictions->len) ? strange : 0;
+}
+
 static bool fail_unknown_score(const char *name, GError **error)
 {
     return fail_user(error, "task.scores: no score is called \"%s\"; `loam scores --list` lists them", name);

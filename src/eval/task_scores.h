@@ -27,6 +27,9 @@ json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, c
 typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error);
 /* Computes the scores and calls `take` for each one; does nothing if no right answer is known. */
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);
+/* Number of predictions that are no right answer of any example, such as *example, if a model that writes its answers
+ * chooses among a few, of which there are *different ones; otherwise 0. */
+int64_t task_scores_strange(const TaskScores *scores, guint *different, const char **example);
 /* Fails if the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);
 /* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. `classes`

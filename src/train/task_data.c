@@ -86,8 +86,9 @@ bool trainer_prepare_task(Trainer *t, GError **error)
         return true;
     t->task.train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task.valid = g_strconcat(t->task.train, "-valid", NULL);
-    /* A begun run has a config.yaml: its dataset stays, and an earlier call set data.train and data.valid. */
-    const bool begun = io_exists(t->config.run.dir, "config.yaml");
+    /* The dataset of a begun run stays, also if the run has lost its config.yaml. */
+    g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
+    const bool begun = run_has_config(t->config.run.dir) || steps->len > 0;
     if (comm_rank(t->mesh.world) == 0 && !(begun && has_dataset(t->task.train)) && !make_dataset(t, begun, error))
         return false;
     const bool holds_out = has_dataset(t->task.valid);

@@ -131,6 +131,10 @@ cmp scores again || fail "renamed classes: $(cat again)"
 expect 1 '"a,b,c" are 3 names, and the model has 2 classes (bad,good)' "$loam" eval hf-marks --task task.valid=numbers.tsv $text 'task.label={mark}' model.labels=a,b,c
 printf 'bari koti\n' | "$loam" predict runs/marks --json model.labels=no,yes >out 2>err || fail "$(cat err)"
 grep -q '"probabilities":{"no":' out || fail "$(cat out)"
+# A label after the text is no second text of a task that reads one.
+got=0
+printf 'bari koti\tgood\n' | "$loam" predict runs/marks --raw >out 2>err || got=$?
+[ "$got" = 1 ] && grep -q "line 1: a tab, and the model's task reads one text, not a pair" err || fail "$got $(cat out err)"
 echo "ok: labels that the model does not know"
 
 # A prepared set keeps the names of its classes and what is learnt of it; the model must have the same.
@@ -190,6 +194,20 @@ printf '{"q": "%s %s", "text": "bari tuka", "a": [{"text": "tuka", "answer_start
 run run.dir=runs/long task.data=long.jsonl 'task.input={q}' 'task.second={text}' task.answers=a data.input_length=20
 grep -q '1 of 1 questions are longer than half of data.input_length=20' log || fail "$(cat log)"
 grep -q 'long.jsonl: 1 examples, [12][0-9] tokens' log || fail "tokens of notes are counted: $(cat log)"
+printf '{"q": "bari", "text": "bari tuka %s %s", "a": [{"text": "tuka", "answer_start": 5}]}\n' "$long" "$long" >windows.jsonl
+run run.dir=runs/windows task.data=windows.jsonl 'task.input={q}' 'task.second={text}' task.answers=a data.input_length=20 task.stride=2
+grep -q 'windows.jsonl: 1 examples ([2-9] sequences), ' log || fail "windows are no examples: $(cat log)"
+# A missing cell of pandas is no text; quotes of its tables are told.
+printf '{"text": "bari NaN", "mark": "bad"}\n{"text": "koti", "mark": NaN}\n{"text": "mesa", "mark": "good"}\n' >missing.jsonl
+refuse 'missing.jsonl:2: the field "mark" is null' task.data=missing.jsonl 'task.input={text}' 'task.label={mark}'
+printf 'text\tmark\n"bari ""tuka"" koti"\tgood\n"loni"\tbad\n' >quoted.tsv
+expect 0 'quoted.tsv:2: cells are quoted as in CSV, and the quotes are read as text: task.quotes=true' \
+    "$loam" task prepare base.yaml --out made --replace task.data=quoted.tsv 'task.input={text}' 'task.label={mark}'
+for table in 'quoted.tsv task.quotes=true' 'quoted.tsv task.quotes=false' marks.tsv; do
+    # shellcheck disable=SC2086
+    "$loam" task prepare base.yaml --out made --replace $text 'task.label={mark}' task.header=true task.data=$table >out 2>err || fail "$(cat err)"
+    ! grep -q 'are quoted' err || fail "$(cat err)"
+done
 "$loam" inspect batch runs/long --samples 1 --json >out 2>err && grep -q '"span":\[[1-9][0-9]*,[1-9]' out || fail "$(cat out err)"
 printf '{"text": "bari", "score": -1.5}\n' >value.jsonl
 run run.dir=runs/value task.data=value.jsonl 'task.input={text}' 'task.value={score}'

@@ -54,7 +54,17 @@ grep -q "marks.tsv: $((more - held_out)) of $more held-out inputs are trained on
 prepared=("$loam" task prepare config.yaml --replace --out cut/all task.scores=accuracy task.positive=)
 expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" task.valid=part.tsv
 expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on' "${prepared[@]}" task.valid=part.tsv
-"${prepared[@]}" >out 2>err && ! grep -q 'trained on' err || fail "$(cat err)"
+"${prepared[@]}" >out 2>err && ! grep -q 'trained on\|one answer\|no model' err || fail "$(cat err)"
+# Answers that look alike, that the tokenizer does not know (it has no capitals), and several of one example.
+sed '9s/bad/BAD/' marks.tsv >spelt.tsv
+expect 0 'spelt.tsv: are "BAD" and "bad" one answer?' "${prepared[@]}" task.data=spelt.tsv task.valid=
+grep -q 'spelt.tsv: 1 of 400 targets have characters that the tokenizer does not know, so no model can write them, such as "BAD"' err || fail "$(cat err)"
+printf '{"text": "bari", "mark": ["bad", "good"]}\n{"text": "koti", "mark": ["bad"]}\n' >lists.jsonl
+expect 0 'lists.jsonl: 1 examples have several right answers, of which the first is trained on' "${prepared[@]}" task.data=lists.jsonl task.valid=
+# A table with answers of another spelling, the first rows of a table.
+sed 's/\tgood/\tfine/' marks.tsv >other.tsv
+expect 0 'other.tsv: 200 of 400 predictions are none of the 2 right answers of the file, such as "good"' "$loam" eval runs/a --task task.valid=other.tsv task.scores=accuracy
+expect 0 'marks.tsv: the first 9 examples answered' "$loam" eval runs/a --task task.valid=marks.tsv --samples 9
 awk 'BEGIN { print "text\tmark\tnumber"; for (i = 0; i < 262145; i++) print "bari tuka\tgood\t" i }' >many.tsv
 printf 'text\tmark\tnumber\nbari tuka\tgood\t1\nkoti\tbad\t2\n' >few.tsv
 expect 0 'many.tsv: 262,144 of the first 262,144 held-out inputs are trained on' "${prepared[@]}" task.data=few.tsv task.valid=many.tsv

@@ -30,6 +30,8 @@ cp kept.tsv held.tsv && cp kept.tsv marks.tsv && touch -d '1 hour ago' marks.tsv
 cp other.tsv held.tsv && touch -d '1 hour' held.tsv
 "$loam" train t.yaml run.dir=held task.valid=held.tsv 2>log || fail "$(tail -n 1 log)"
 grep -q 'goes on with the examples that it read at its start (held/task/train), not with held.tsv as it is now' log || fail "$(cat log)"
+rm run/config.yaml # its examples stay, too
+"$loam" train t.yaml 2>log || fail "$(tail -n 1 log)"
 rm marks.tsv
 "$loam" train t.yaml train.length='60 steps' 2>log || fail "$(tail -n 1 log)"
 [ "$(scores run)" = "$(scores whole)" ] || fail "other scores without the table: $(scores run) and $(scores whole)"

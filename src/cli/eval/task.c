@@ -301,8 +301,11 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
                         GError **error)
 {
     bool as_json = options->as_json;
+    guint different;
+    const char *example;
+    const int64_t strange = task_scores_strange(&run->scores, &different, &example);
     g_autofree char *answered = text_counted(run->n_examples, "example");
-    log_info("%s: %s answered", file->path, answered);
+    log_info("%s: %s%s answered", file->path, run->n_examples == options->samples ? "the first " : "", answered);
     task_encoder_report(&run->encoder, file->path);
     if (run->shots)
         shots_report(run->shots, &run->encoder, file->path);
@@ -313,6 +316,10 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
                     "cannot give them; task.labels names the labels",
                     file->path, run->n_unlisted, run->n_examples - run->scores.n_unknown,
                     g_strv_length(run->ranking->names));
+    if (strange > 0)
+        log_warning("%s: %" PRId64 " of %" PRId64 " predictions are none of the %u right answers of the file, such as "
+                    "\"%s\"",
+                    file->path, strange, run->n_examples, different, example);
     if (run->scores.n_unknown == run->n_examples)
         log_info("%s: the examples have no right answers, so there are no scores", file->path);
     else if (run->scores.n_unknown > 0)

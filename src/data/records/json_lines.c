@@ -7,17 +7,19 @@
 
 /* ---- values, of labelled data ---- */
 
-/* The text with quotes around Python's numbers that jansson refuses: integers over 64 bits, NaN, Infinity. g_free. */
-static char *quote_numbers(const char *text)
+/* The text with quotes around Python's numbers that jansson refuses: integers over 64 bits, NaN, Infinity; with
+ * `misses`, NaN becomes null: pandas writes it for a cell that is missing. g_free. */
+static char *quote_numbers(const char *text, bool misses)
 {
     GString *out = g_string_sized_new(strlen(text) + 64);
     bool quoted = false;
     while (*text) {
         const size_t n = quoted ? 0 : strspn(text, "+-.0123456789eENafInity");
         const bool number = n > 18 || (n > 0 && (*text == 'N' || memchr(text, 'I', n)));
-        g_string_append(out, number ? "\"" : "");
-        g_string_append_len(out, text, (gssize)MAX(n, 1));
-        g_string_append(out, number ? "\"" : "");
+        if (misses && n == 3 && strncmp(text, "NaN", n) == 0)
+            g_string_append(out, "null");
+        else
+            g_string_append_printf(out, number ? "\"%.*s\"" : "%.*s", (int)MAX(n, 1), text);
         if (quoted && *text == '\\' && text[1])
             g_string_append_c(out, *++text);
         else if (*text == '"')
@@ -62,7 +64,7 @@ static json_t *parse_line(RecordReader *reader, const char *line, json_error_t *
     reader->replaced = false;
     if (root)
         return root;
-    g_autofree char *text = quote_numbers(line);
+    g_autofree char *text = quote_numbers(line, !reader->source.any_text);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (root || !reader->source.any_text)
         return root;

@@ -92,6 +92,9 @@ const Task *task_find(const char *name);
 /* The name in the table that is most similar to `name`; NULL if no name is similar. */
 const char *task_nearest(const char *name);
 
+/* Whether `different` answers of n examples are probably a choice of a few: each comes several times. */
+bool task_is_choice(guint different, int64_t n);
+
 /* ---- the options task.* ---- */
 
 typedef enum TaskSide { TASK_CUT_END, TASK_CUT_START } TaskSide;

@@ -150,32 +150,15 @@ static bool add_names(void *context, const TaskExample *example, const Record *r
     return true;
 }
 
-/* Fails if a name that was checked before looks like this one. seen: labels_key -> name, borrowed. */
-static bool check_alike(const char *path, GHashTable *seen, const char *name, bool joined, GError **error)
-{
-    g_autofree char *key = labels_key(name, joined), *shown = labels_shown(name);
-    const char *other = g_hash_table_lookup(seen, key);
-    if (other == NULL) {
-        g_hash_table_insert(seen, g_steal_pointer(&key), (gpointer)(uintptr_t)name);
-        return true;
-    }
-    g_autofree char *other_shown = labels_shown(other);
-    return fail_user(error,
-                     "%s: are %s and %s one class? Labels may not differ only in case, white space or characters that "
-                     "look alike, unless model.labels names the classes",
-                     path, other_shown, shown);
-}
-
 /* Names that a reader takes for one are probably the same class. */
 static bool check_classes_alike(const char *path, const GPtrArray *names, GError **error)
 {
-    for (int joined = 0; joined < 2; joined++) {
-        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        for (guint i = 0; i < names->len; i++)
-            if (!check_alike(path, seen, names->pdata[i], joined, error))
-                return false;
-    }
-    return true;
+    g_autofree char *a = NULL, *b = NULL;
+    return !labels_find_alike(names, &a, &b) ||
+           fail_user(error,
+                     "%s: are %s and %s one class? Labels may not differ only in case, white space or characters that "
+                     "look alike, unless model.labels names the classes",
+                     path, a, b);
 }
 
 /* A classifier needs two classes. */

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MOST_ANSWERS 100 /* different answers that a choice has at most */
+#define QUOTED_ROWS  1000 /* rows of a table in which quoted cells are looked for */
+#define MOST_ANSWERS 100  /* different answers that a choice has at most */
 
 /* The held-out examples beside those that are trained on. */
 typedef struct Comparison {
@@ -27,11 +28,27 @@ typedef struct Output {
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* token sequences, for classifiers */
     int64_t tokens;         /* tokens of inputs and targets, without encoded labels */
+    int64_t examples;       /* of each, one or more documents */
+    int64_t several;        /* those with several right answers, of which the first is trained on */
+    int64_t unknown;        /* targets with an unknown token, which no model can write */
+    char *first_unknown;    /* the first of them; NULL means none */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)
 {
     return dataset_writer_add(output->writer, (const int32_t *)(const void *)ids->data, ids->len, error);
+}
+
+/* Counts a target, whose ids are in output->target, if the tokenizer does not know a part of it. */
+static void note_unknown(Output *output, const char *target)
+{
+    const int32_t unknown = tokenizer_unk(output->encoder->tok);
+    bool found = false;
+    for (guint i = 0; unknown >= 0 && i < output->target->len; i++)
+        found |= g_array_index(output->target, int32_t, i) == unknown;
+    output->unknown += found;
+    if (found && !output->first_unknown)
+        output->first_unknown = g_strdup(target);
 }
 
 static bool write_pair(Output *output, const Record *record, const TaskExample *example, const char *target,
@@ -42,6 +59,7 @@ static bool write_pair(Output *output, const Record *record, const TaskExample *
     if (!task_encode_target(output->encoder, target, output->target, error) ||
         !task_encode_input(output->encoder, record, example, output->target->len, output->input, error))
         return false;
+    note_unknown(output, target);
     output->tokens += (int64_t)output->input->len + output->target->len;
     return add_sequence(output, output->input, error) && add_sequence(output, output->target, error) &&
            dataset_writer_end_document(output->writer, error);
@@ -98,6 +116,8 @@ static bool write_example(Output *output, const Record *record, const TaskExampl
 {
     if (example->excluded)
         return true;
+    output->examples++;
+    output->several += example->targets->len > 1 && !output->encoder->task->each_answer;
     if (output->encoder->task->learns)
         return write_labels(output, record, example, error);
     const guint n = count_targets(output->encoder->task, example);
@@ -125,15 +145,31 @@ static bool take_example(void *context, const TaskExample *example, const Record
     return write_example(context, record, example, error) && keep_record(context, record, error);
 }
 
-static void report_skipped(const Output *output, const TaskFile *file, int64_t skipped)
+static void report_answers(const Output *output, const char *path)
 {
-    g_autofree char *documents = text_grouped(output->writer->meta.counts.documents),
-                    *tokens = text_grouped(output->tokens), *left_out = text_grouped(skipped);
+    g_autofree char *all = text_grouped(output->writer->meta.counts.documents),
+                    *several = text_grouped(output->several), *unknown = text_grouped(output->unknown);
+    if (output->trains && output->several > 0)
+        log_info("%s: %s examples have several right answers, of which the first is trained on", path, several);
+    if (output->unknown > 0)
+        log_warning("%s: %s of %s targets have characters that the tokenizer does not know, so no model can write "
+                    "them, such as \"%s\"",
+                    path, unknown, all, output->first_unknown);
+}
+
+static void report_examples(const Output *output, const TaskFile *file, int64_t skipped)
+{
+    const int64_t documents = output->writer->meta.counts.documents;
+    g_autofree char *examples = text_grouped(output->examples), *sequences = text_grouped(documents),
+                    *tokens = text_grouped(output->tokens), *left_out = text_grouped(skipped),
+                    *parts =
+                        documents > output->examples ? g_strdup_printf(" (%s sequences)", sequences) : g_strdup("");
     const bool passing = output->encoder->passing;
-    log_info("%s%s: %s examples, %s tokens%s%s", file->path, file->part == TASK_PART_HELD_OUT ? ", held out" : "",
-             documents, tokens, passing ? "" : ", prepared as ", passing ? "" : output->writer->prefix);
+    log_info("%s%s: %s examples%s, %s tokens%s%s", file->path, file->part == TASK_PART_HELD_OUT ? ", held out" : "",
+             examples, parts, tokens, passing ? "" : ", prepared as ", passing ? "" : output->writer->prefix);
     if (skipped > 0)
         log_warning("%s: %s rows were left out", file->path, left_out);
+    report_answers(output, file->path);
 }
 
 static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *reader, GError **error)
@@ -150,7 +186,7 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
         return false;
     if (!output->encoder->of_run)
         dataset_report_unknown(&output->writer->meta, file->path);
-    report_skipped(output, file, task_reader_skipped(reader));
+    report_examples(output, file, task_reader_skipped(reader));
     task_encoder_report(output->encoder, file->path);
     return true;
 }
@@ -191,6 +227,7 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     g_array_unref(output.input);
     g_array_unref(output.target);
     task_inputs_free(&output.inputs);
+    g_free(output.first_unknown);
     return good;
 }
 
@@ -217,6 +254,44 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
         if (options[i].given && !options[i].works)
             log_warning("%s: without effect, since the format of %s is %s", options[i].name, path,
                         record_format_names[format]);
+}
+
+/* Whether a cell is written as one of CSV with quotes in it: "a ""b""". */
+static bool is_quoted(const char *cell)
+{
+    const size_t n = strlen(cell);
+    bool twice = false;
+    if (n < 4 || *cell != '"' || cell[n - 1] != '"')
+        return false;
+    for (const char *at = cell + 1; at < cell + n - 1; at++)
+        if (*at == '"') {
+            if (*++at != '"' || at == cell + n - 1)
+                return false;
+            twice = true;
+        }
+    return twice;
+}
+
+/* Asks about a table of one's own without quotes that has quoted cells, as pandas writes them. */
+static void advise_quotes(const Task *task, const TaskConfig *config, const char *path)
+{
+    RecordSource source = task->source;
+    Record record;
+    const char *name;
+    json_t *cell;
+    bool quoted = *config->name || config->quotes != RECORD_BY_FORMAT || !g_file_test(path, G_FILE_TEST_IS_REGULAR);
+    source.path = path;
+    RecordReader *reader = quoted ? NULL : record_reader_open(&source, NULL);
+    const bool table = reader && record_traits(record_reader_format(reader))->delimiter;
+    for (int i = 0; table && !quoted && i < QUOTED_ROWS && record_reader_next(reader, &record, NULL); i++)
+        json_object_foreach((json_t *)(uintptr_t)record.levels[0], name, cell) quoted |=
+            is_quoted(json_string_value(cell));
+    if (table && quoted)
+        log_warning(
+            "%s: cells are quoted as in CSV, and the quotes are read as text: task.quotes=true reads them as in "
+            "CSV, task.quotes=false keeps them",
+            record.where);
+    record_reader_close(reader);
 }
 
 /* Says that a table's first line was taken for names that no template uses; not for a pipe, which is read only once. */
@@ -301,22 +376,47 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
     advise_labels(task, config);
     advise_format(task, config, path);
     advise_header(task, path);
+    advise_quotes(task, config, path);
     advise_first_row(task, path);
 }
 
-/* Warns of held-out inputs that are trained on, and of a model that writes its answer of right answers that it never
- * sees, if the task is a choice: each answer comes several times. */
+bool task_is_choice(guint different, int64_t n)
+{
+    return different <= MOST_ANSWERS && n >= 4 * (int64_t)different;
+}
+
+static bool is_choice(const Comparison *c, const Task *task)
+{
+    return task->learns == LABELS_NONE && task_is_choice(g_hash_table_size(c->trained), c->n_trained);
+}
+
+/* Warns of answers to choose from that are probably one. */
+static void warn_alike(const Comparison *c, const char *path)
+{
+    g_autoptr(GPtrArray) answers = g_ptr_array_new();
+    g_autofree char *a = NULL, *b = NULL;
+    GHashTableIter each;
+    gpointer answer;
+    g_hash_table_iter_init(&each, c->trained);
+    while (g_hash_table_iter_next(&each, &answer, NULL))
+        g_ptr_array_add(answers, answer);
+    g_ptr_array_sort(answers, text_compare);
+    if (labels_find_alike(answers, &a, &b))
+        log_warning("%s: are %s and %s one answer? A model learns to write both, and scores tell them apart unless "
+                    "they differ only in white space around them",
+                    path, a, b);
+}
+
+/* Warns of held-out inputs that are trained on, and of right answers that a model which chooses never sees. */
 static void report_comparison(const Comparison *c, const Task *task, const char *held_out)
 {
     int64_t n_answers;
     const int64_t seen = task_overlap_count(c->answers, &n_answers), unseen = n_answers - seen;
-    const guint different = g_hash_table_size(c->trained);
     g_autofree char *none = text_grouped(unseen), *answers = text_grouped(n_answers);
     task_overlap_warn(c->inputs, held_out);
-    if (task->learns == LABELS_NONE && unseen > 0 && different <= MOST_ANSWERS &&
-        c->n_trained >= 4 * (int64_t)different)
+    if (unseen > 0 && is_choice(c, task))
         log_warning("%s: %s of %s right answers are none of the %u that are trained on", held_out, none, answers,
-                    different);
+                    g_hash_table_size(c->trained));
 }
 
 /* told: a line said already that the held-out file is trained on. */
@@ -330,6 +430,8 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
     const bool good =
         (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
         prepare_file(encoder, train, prefix, false, true, &comparison, error);
+    if (good && !encoder->passing && is_choice(&comparison, encoder->task))
+        warn_alike(&comparison, train->path);
     if (good && valid->path && !encoder->passing && !told)
         report_comparison(&comparison, encoder->task, valid->path);
     task_overlap_free(comparison.inputs);
