@@ -113,6 +113,12 @@ expect 0 'skipped, since they could not be read: 12' "$loam" prepare --tokenizer
 [ "$(grep -c 'left out: more/[0-9]*.dat: not UTF-8 text' err)" = 10 ] && grep -q 'files ignored, since they are not text: 12' out || fail "$(cat out err)"
 grep -qF 'left out: more/saved: a folder of `datasets`' err && grep -q '^more-data: 2 documents' out || fail "$(cat out err)"
 
+# A token dataset in a folder is no text: its JSON was a document of the next dataset.
+mkdir beside && cp two beside/a.txt
+"$loam" prepare --tokenizer bytes --out beside/one beside >out 2>err || fail "$(cat err)"
+expect 0 'beside/one.bin and 2 more are left out: a token dataset is no text' "$loam" prepare --tokenizer bytes --out beside/other beside
+cmp beside/one.bin beside/other.bin || fail "$(cat err)"
+
 # A bad line of a prompt is named; with --on-error skip the others are answered, in `predict --out` also by a second command.
 printf '{"text": "one"}\n{"text": \n{"body": "two"}\n{"text": "three"}\n' >torn.jsonl
 for ask in 'generate --model run --jsonl text --json --max-tokens 2 --batch 1' 'predict run --jsonl --json'; do

@@ -5,6 +5,7 @@
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "format/indexed.h"
 
 #include <string.h>
 
@@ -44,6 +45,21 @@ static bool is_output(const CorpusFile *file, char *const *outputs)
         if (g_str_has_suffix(*outputs, name) && !io_check_apart(*outputs, &file->path, 1, NULL))
             return true;
     return false;
+}
+
+/* Whether the file, found in a folder, belongs to a token dataset. */
+static bool is_dataset(const CorpusFile *file, G_GNUC_UNUSED char *const *outputs)
+{
+    static const char *const suffixes[] = { ".json", ".idx", ".bin", ".tree" };
+    bool found = false;
+    for (size_t i = 0; file->in_folder && i < G_N_ELEMENTS(suffixes) && !found; i++)
+        if (g_str_has_suffix(file->path, suffixes[i])) {
+            g_autofree char *prefix = g_strndup(file->path, strlen(file->path) - strlen(suffixes[i]));
+            Indexed *set = indexed_open(prefix, NULL);
+            found = set != NULL;
+            indexed_close(set);
+        }
+    return found;
 }
 
 /* Whether an earlier command has written these outputs: the .bin file of one exists. */
@@ -124,6 +140,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
         return NULL;
     leave_out(files, is_table, NULL, "tables are read if they are named, not from folders");
     leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");
+    leave_out(files, is_dataset, NULL, "a token dataset is no text");
     advise_delimiter(files, options);
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);
