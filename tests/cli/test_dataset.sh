@@ -36,6 +36,9 @@ expect 1 "made with another tokenizer" "$loam" train "$work/config.yaml" run.dir
 echo "ok: training reads fairseq's words"
 
 expect 0 "of a vocabulary of 300" "$loam" inspect dataset "$work/data" --check
+printf 'four\n\nand eleven \n' >"$work/two.txt"
+"$loam" prepare --tokenizer bytes --out "$work/two" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+expect 0 'least 4, median 7.5, mean 7.5, most 11' "$loam" inspect dataset "$work/two"
 cp "$work/data.bin" "$work/bad.bin" && cp "$work/data.idx" "$work/bad.idx" && cp "$work/data.json" "$work/bad.json"
 printf '\377\377' | dd of="$work/bad.bin" bs=2 seek=1000 conv=notrunc status=none
 expect 1 "1 of " "$loam" inspect dataset "$work/bad" --check

@@ -34,8 +34,8 @@ static const GOptionEntry entries[] = {
 
 /* Lengths of documents in tokens. */
 typedef struct Lengths {
-    int64_t n, min, max, median;
-    double mean;
+    int64_t n, min, max;
+    double median, mean;
     int64_t powers[MAX_POWERS]; /* [i]: documents of 2^i to 2^(i+1) - 1 tokens; an empty one counts as 1 token */
     int n_powers;
 } Lengths;
@@ -87,7 +87,7 @@ static Lengths measure_lengths(const Indexed *set)
     }
     qsort(sorted, (size_t)lengths.n, sizeof *sorted, compare_lengths);
     lengths.min = sorted[0];
-    lengths.median = sorted[lengths.n / 2];
+    lengths.median = (double)(sorted[(lengths.n - 1) / 2] + sorted[lengths.n / 2]) / 2;
     lengths.max = sorted[lengths.n - 1];
     lengths.mean = (double)indexed_tokens(set) / (double)lengths.n;
     return lengths;
@@ -143,13 +143,13 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
     }
     const DatasetMeta *meta = &data->meta;
     json_t *root =
-        json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o, s:o, s:o*, s:o*, s:o*, s:O*}",
+        json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:f, s:f, s:I}, s:o, s:o, s:o*, s:o*, s:o*, s:O*}",
                   "prefix", data->prefix, "documents", (json_int_t)lengths->n, "sequences",
                   (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set), "dtype",
                   dtype_name(indexed_dtype(data->set)), "tokenizer_hash", meta->tokenizer_hash, "vocab",
                   (json_int_t)meta->vocab, "append_eod", meta->append_eod, "length", "min", (json_int_t)lengths->min,
-                  "median", (json_int_t)lengths->median, "mean", lengths->mean, "max", (json_int_t)lengths->max,
-                  "histogram", histogram, "first", shown, "invalid_utf8", replaced ? json_true() : NULL, "labels",
+                  "median", lengths->median, "mean", lengths->mean, "max", (json_int_t)lengths->max, "histogram",
+                  histogram, "first", shown, "invalid_utf8", replaced ? json_true() : NULL, "labels",
                   meta->label_kind == LABELS_NONE
                       ? NULL
                       : json_pack("{s:s, s:s*}", "kind", label_kind_names[meta->label_kind], "names", meta->labels),
@@ -253,9 +253,10 @@ static bool print_dataset_text(const Dataset *data, const Lengths *lengths, cons
         g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));
         printf("syntax trees  %s\n", bytes);
     }
+    g_autofree char *median = text_number(lengths->median);
     if (lengths->n > 0)
-        printf("tokens in a document  least %" PRId64 ", median %" PRId64 ", mean %.1f, most %" PRId64 "\n",
-               lengths->min, lengths->median, lengths->mean, lengths->max);
+        printf("tokens in a document  least %" PRId64 ", median %s, mean %.1f, most %" PRId64 "\n", lengths->min,
+               median, lengths->mean, lengths->max);
     print_histogram(lengths);
     for (int64_t i = 0; i < MIN(n_shown, lengths->n); i++) {
         g_autofree char *text = document_text(data->set, i, tok, error);
