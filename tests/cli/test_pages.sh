@@ -10,6 +10,7 @@ not_here=(
     'README.md:make  *' 'builds what is tested'
     'README.md:make test*' 'runs this test'
     '*:make bench-peers*' 'installs PyTorch'
+    '*:python3 -m venv *' 'makes a folder for PyTorch'
     '*/bin/p[iy]*' 'installs or runs PyTorch'
     'docs/gpu.md:*' 'packs a bundle or needs a GPU: tests/tools/test_bundle.sh, tests/shim/test_gpu_trial.sh'
     'docs/architecture/gpu.md:*' 'builds for GPUs: tests/tools/test_gpu_counts.sh'
