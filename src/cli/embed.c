@@ -188,16 +188,17 @@ static bool run_batch(Embedding *e, GError **error)
     return good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
-/* Truncates a text that is too long, but keeps the special tokens at its end. */
+/* Truncates a text that is too long, but keeps the special tokens around it. */
 static void cut_prompt(Embedding *e, const Prompt *prompt)
 {
     if (prompt->ids->len <= e->longest)
         return;
-    const FrameTokens *after = &e->format.frame.after;
-    const bool framed = !as_ids && e->longest > after->n;
-    g_array_set_size(prompt->ids, (guint)(e->longest - (framed ? after->n : 0)));
-    if (framed)
-        frame_append(prompt->ids, after);
+    const FrameTokens *before = &e->format.frame.before, *after = &e->format.frame.after;
+    const bool framed = !as_ids && e->longest >= before->n + after->n;
+    const char *side = e->format.tok ? json_text(tokenizer_settings(e->format.tok), "truncation_side") : "";
+    const guint excess = prompt->ids->len - (guint)e->longest;
+    const guint end = prompt->ids->len - (framed ? (guint)after->n : 0);
+    g_array_remove_range(prompt->ids, strcmp(side, "left") != 0 ? end - excess : framed ? (guint)before->n : 0, excess);
     if (e->n_cut++ == 0)
         log_warning("texts longer than %" PRId64 " tokens are cut, such as line %" PRId64, e->longest,
                     e->n_done + e->pending->len + 1);

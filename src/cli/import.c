@@ -4,6 +4,7 @@
 #include "model/hf/hf.h"
 #include "model/tensor_names.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/model_path.h"
 #include "text/tokenizer.h"
 
 #include <string.h>
@@ -87,6 +88,8 @@ bool verb_import(int argc, char **argv, GError **error)
     Model *model = form->import(dev, argv[1], error);
     g_autofree char *beside = model && form->has_tokenizer ? tokenizer_find(argv[1], NULL) : NULL;
     g_autoptr(Tokenizer) tok = beside ? tokenizer_open(beside, error) : NULL;
+    if (tok)
+        model_tell_padding(model, tok, argv[1]);
     bool done = model && (tok || !beside) && save(out, model, tok, error);
     if (model)
         model_close(model);

@@ -243,6 +243,16 @@ static bool check_rows(const LoadedModel *loaded, const char *path, GError **err
                      tokenizer_path(loaded->tok), tokenizer_size(loaded->tok));
 }
 
+void model_tell_padding(Model *model, const Tokenizer *tok, const char *path)
+{
+    const ModelConfig *config = model_config(model);
+    const int64_t n_ids = tokenizer_size(tok);
+    if (config->n_dec > 0 && n_ids < config->vocab &&
+        json_object_get(model_roles(model)->generation, "suppress_tokens") == NULL)
+        log_info("%s: the tokenizer has %" PRId64 " of the model's %" PRId64 " ids; the others have no probability",
+                 path, n_ids, config->vocab);
+}
+
 static bool choose_precision(const LoadedModelSource *source, Precision *precision, GError **error)
 {
     g_autofree char *run = NULL;
@@ -275,6 +285,8 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
     loaded->tok = tokenizer_open(path, error);
     if (loaded->tok)
         tokenizer_fit(loaded->tok, model_config(loaded->model)->vocab);
+    if (loaded->tok && hf_is_folder(source->path))
+        model_tell_padding(loaded->model, loaded->tok, source->path);
     if (loaded->tok && source->blanks && *source->blanks && !tokenizer_set_blanks(loaded->tok, source->blanks, error))
         return false;
     return loaded->tok && check_rows(loaded, source->path, error) &&

@@ -35,6 +35,10 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
 void loaded_model_close(LoadedModel *loaded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LoadedModel, loaded_model_close)
 
+/* Tells how many ids of another program's model with a decoder, from PATH, are none of its tokenizer's, unless its
+ * suppress_tokens has some, as an export of loam has all of them. */
+void model_tell_padding(Model *model, const Tokenizer *tok, const char *path);
+
 /* *run becomes the run directory whose options are those of the model: of a run, of RUN@best, or of a checkpoint in
  * RUN/checkpoints; NULL otherwise. g_free. Fails if PATH names a run that lost its config.yaml. */
 bool model_find_run(char **run, const char *path, GError **error);

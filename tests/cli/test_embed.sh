@@ -51,6 +51,15 @@ grep -q 'texts longer than 64 tokens are cut, such as line 1$' "$work/err" && gr
     fail "no word of the cut: $(cat "$work/err")"
 echo "ok: long texts are cut with a warning"
 
+"$loam" export "$work/bert" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+ids() { echo 'ba ce di fo gu ha je' | vectors --model "$work/hf" --pooling none "$@" | grep -o '"ids":\[[0-9,]*' | tr -c '0-9\n' ' '; }
+whole=$(ids) right=$(ids --max-tokens 4)
+sed -i 's/^{/{"truncation_side": "left",/' "$work/hf/tokenizer_config.json"
+left=$(ids --max-tokens 4)
+[ "$(wc -w <<<"$left")" = 4 ] && [ "$left" != "$right" ] || fail "of $whole the right cut keeps $right, the left one $left"
+[ "$(awk '{ print $(NF - 1), $NF }' <<<"$left")" = "$(awk '{ print $(NF - 1), $NF }' <<<"$whole")" ] || fail "$whole is cut to $left"
+echo "ok: texts are cut on the side that tokenizer_config.json names"
+
 expect 1 'want mean, first, pooler, none, last, max, sqrt or weighted' "$loam" embed --model "$work/bert" --pooling median
 expect 1 'no pooler' "$loam" embed --model "$work/t5" --pooling pooler
 expect 1 'model.max_positions is 64' "$loam" embed --model "$work/bert" --max-tokens 65

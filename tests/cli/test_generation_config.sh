@@ -62,6 +62,16 @@ sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/tuned/metrics.json
 grep -q '"decoder_start_token_id": 7' "$work/tuned-hf/config.json" || fail "the export of the run starts otherwise"
 echo "ok: a decoder's start goes from a folder through training to a folder"
 
+# Ids that are none of the tokenizer's have no probability, unlike in transformers, which an export tells by suppress_tokens.
+cp -r "$work/zero" "$work/padded"
+echo '{}' >"$work/padded/generation_config.json"
+echo '{"input": "ba ce", "target": "di"}' >"$work/pairs"
+told="of the model's 384 ids; the others have no probability"
+expect 0 "$told" "$loam" eval "$work/padded" --score "$work/pairs"
+expect 0 "$told" "$loam" import "$work/padded" --out "$work/padded-in"
+"$loam" eval "$work/zero" --score "$work/pairs" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+! grep -q "no probability" "$work/err" || fail "an export of loam: $(cat "$work/err")"
+
 # The settings of a model are defaults: named, and overruled by options.
 cp -r tests/generation/gpt2-penalty "$work/chat"
 cat >"$work/chat/generation_config.json" <<'JSON'
