@@ -320,7 +320,8 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
     return true;
 }
 
-/* The labels of --rank: task.labels, else all distinct right answers in task.data, else in task.valid. */
+/* The labels of --rank: task.labels, else all distinct right answers that the run was trained on, else those in
+ * task.data, else in task.valid. */
 static char **find_labels(const Predictor *p, const Config *config, GError **error)
 {
     TaskFile train = { 0 }, valid = { 0 };
@@ -331,7 +332,7 @@ static char **find_labels(const Predictor *p, const Config *config, GError **err
     if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid))
         return fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
     if (p->task->labels || task_files(p->task, &config->task, &train, &valid, error))
-        labels = rank_collect_labels(p->task, &config->task, train.path ? &train : &valid, error);
+        labels = rank_collect_labels(p->task, &config->task, p->encoder.tok, train.path ? &train : &valid, error);
     g_free(train.path);
     g_free(valid.path);
     return labels;

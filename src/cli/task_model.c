@@ -6,16 +6,26 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A run's held-out examples are those that it kept at its start, unless other files are named. */
+static bool is_overridden(const char *const *names, char **overrides, int n_overrides)
+{
+    for (; *names; names++)
+        if (config_is_given(overrides, n_overrides, *names))
+            return true;
+    return false;
+}
+
+/* A run's examples are those that it kept at its start, unless other files are named or, to train on, other answers. */
 static void use_copy(Config *config, const char *dir, char **overrides, int n_overrides)
 {
-    static const char *const names[] = { "task.data=", "task.valid=", "task.name=", NULL };
-    g_autofree char *valid = g_build_filename(dir, "task", "train-valid", NULL);
-    for (int i = 0; i < n_overrides; i++)
-        for (const char *const *name = names; *name; name++)
-            if (g_str_has_prefix(overrides[i], *name))
-                return;
-    task_use_copy(&config->task, valid);
+    static const char *const held_out[] = { "task.data", "task.valid", "task.name", NULL }, *const trained[] = {
+        "task.data", "task.name", "task.target", "task.label", "task.references", NULL
+    };
+    g_autofree char *train = g_build_filename(dir, "task", "train", NULL), *meta = g_strconcat(train, ".json", NULL),
+                    *valid = g_strconcat(train, "-valid", NULL);
+    if (!is_overridden(held_out, overrides, n_overrides))
+        task_use_copy(&config->task, valid);
+    if (!is_overridden(trained, overrides, n_overrides) && g_file_test(meta, G_FILE_TEST_EXISTS))
+        config->task.trained = g_intern_string(train);
 }
 
 char *cli_answer_length(const char *name, const char *value)

@@ -1,5 +1,6 @@
 #include "eval/rank.h"
 #include "base/text.h"
+#include "data/dataset/dataset.h"
 
 #include "eval/sampler.h"
 
@@ -20,6 +21,32 @@ int rank_find(const char *name)
 
 /* ---- labels ---- */
 
+static void add_distinct(GPtrArray *labels, const char *label)
+{
+    if (!g_ptr_array_find_with_equal_func(labels, label, g_str_equal, NULL))
+        g_ptr_array_add(labels, g_strdup(label));
+}
+
+/* As collect, of the dataset that a run was trained on: the second sequence of each document is a target. */
+static bool collect_trained(const char *prefix, const Tokenizer *tok, GPtrArray *labels, GError **error)
+{
+    Dataset *data = dataset_open(prefix, error);
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    bool good = data != NULL;
+    for (int64_t i = 0; good && i < indexed_documents(data->set) && labels->len <= MOST_LABELS; i++) {
+        int64_t first, last;
+        indexed_document(data->set, i, &first, &last);
+        g_array_set_size(ids, (guint)indexed_length(data->set, first + 1));
+        good = dataset_read(data, first + 1, 0, ids->len, INT32_MAX, (int32_t *)(void *)ids->data, error);
+        g_autofree char *label = good ? tokenizer_decode_answer(tok, ids, error) : NULL;
+        good = label != NULL;
+        if (good && *label)
+            add_distinct(labels, label);
+    }
+    dataset_close(data);
+    return good;
+}
+
 /* Appends the distinct right answers of the file to `labels`; stops when there are too many. */
 static bool collect(const Task *task, const TaskConfig *config, const TaskFile *file, GPtrArray *labels, GError **error)
 {
@@ -31,23 +58,25 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
         return false;
     while (labels->len <= MOST_LABELS && task_reader_next(reader, &example, &record, &problem)) {
         for (guint i = 0; i < example.targets->len; i++)
-            if (!g_ptr_array_find_with_equal_func(labels, example.targets->pdata[i], g_str_equal, NULL))
-                g_ptr_array_add(labels, g_strdup(example.targets->pdata[i]));
+            add_distinct(labels, example.targets->pdata[i]);
         task_example_clear(&example);
     }
     task_reader_close(reader);
     return problem == NULL || fail_with(error, problem);
 }
 
-char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)
+char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tokenizer *tok, const TaskFile *file,
+                           GError **error)
 {
     if (task->labels)
         return task_label_texts(task);
     g_autoptr(GPtrArray) labels = g_ptr_array_new_with_free_func(g_free);
-    if (!collect(task, config, file, labels, error))
+    if (config->trained ? !collect_trained(config->trained, tok, labels, error)
+                        : !collect(task, config, file, labels, error))
         return NULL;
     if (labels->len < 2 || labels->len > MOST_LABELS)
-        return fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them", file->path,
+        return fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them",
+                         config->trained ? config->trained : file->path,
                          labels->len == 0   ? "no right answer"
                          : labels->len == 1 ? "a single right answer"
                                             : "too many different right answers",

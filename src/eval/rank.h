@@ -14,9 +14,11 @@ typedef enum RankBy {
 /* The RankBy of a name, "sum", "bytes" or "tokens"; -1 for any other name. */
 int rank_find(const char *name);
 
-/* The labels of a task: the targets of task->labels, or if the task has none the distinct right answers in `file`,
- * sorted. It is an error if there are fewer than two or more than 100. g_strfreev. */
-char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error);
+/* The labels of a task: the targets of task->labels, or if the task has none the distinct right answers that the run
+ * was trained on (config->trained), or else those in `file`, sorted. It is an error if there are fewer than two or more
+ * than 100. g_strfreev. */
+char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tokenizer *tok, const TaskFile *file,
+                           GError **error);
 
 typedef struct RankOptions {
     RankBy by;

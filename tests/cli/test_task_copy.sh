@@ -36,6 +36,10 @@ rm marks.tsv
 "$loam" train t.yaml train.length='60 steps' 2>log || fail "$(tail -n 1 log)"
 [ "$(scores run)" = "$(scores whole)" ] || fail "other scores without the table: $(scores run) and $(scores whole)"
 "$loam" eval run --task >/dev/null 2>err || fail "$(cat err)"
+[ "$(printf 'bari tuka\n' | "$loam" predict run --rank sum 2>err)" = good ] || fail "labels of a table that is gone: $(cat err)"
+sed 's/good/x/; s/bad/y/' other.tsv >marks.tsv # nor are labels those of a table that is changed
+"$loam" eval run --task --rank sum >out 2>err && awk '/^accuracy/ { exit !($3 > 90) }' out || fail "$(cat out err)"
+rm marks.tsv
 echo "ok: without the table: $(scores run | tail -n 1)"
 
 # The copies of every format give the examples of the files.

@@ -121,6 +121,8 @@ typedef struct TaskConfig {
     const char *labels_from; /* path of the model (train.init) or table (task.data) that has `classes`, or NULL */
     const char *held_out; /* the copy of the examples to evaluate on that task_prepare made (RUN/task); NULL means that
                              they are read from the files of the options */
+    const char *trained;  /* path prefix of the run's dataset of task.data; NULL means that it is not at hand, or that
+                             options name other examples */
 } TaskConfig;
 
 extern const OptionRow task_options[];
