@@ -32,6 +32,11 @@ says 'optim.clip_threshold, optim.decay_rate: without effect, since optim.name i
 says 'optim.lr, optim.schedule: without effect, since optim.relative_step is true' optim.relative_step=true optim.lr=3e-3 optim.schedule=linear
 expect 0 'relative_step' "$loam" plan config.yaml run.dir=runs/relative optim.relative_step=true --options
 ! grep -q 'without effect' err || fail "named, though nobody gave it: $(cat err)"
+says 'optim.cycle_growth: without effect, since optim.cycle is 0 steps' optim.schedule=cosine optim.cycle_growth=2
+says 'optim.decay_until: without effect, since optim.cycle is 5 steps' optim.schedule=cosine optim.cycle=5 optim.decay_until=9
+says 'optim.init_lr: without effect, since optim.warmup is 0 steps' optim.warmup=0 optim.init_lr=1e-5
+says 'optim.eps2: without effect, since optim.scale_parameter is false' optim.scale_parameter=false optim.eps2=1e-4
+says 'optim.min_dim_factored: without effect, since optim.factored is false' optim.factored=false optim.min_dim_factored=4
 says 'lora.alpha: without effect, since lora.rank is 0' lora.alpha=16
 says 'input "all" has no {field}: it is the same in all examples' task.input=all task.valid=
 says 'task.stride: without effect, since model.classifier is none' task.stride=64

@@ -410,6 +410,9 @@ static const IdleRule rules[] = {
     { "optim.decay_until", "optim.schedule", "linear cosine polynomial wsd" },
     { "optim.decay_length optim.decay_curve", "optim.schedule", "wsd" },
     { "optim.cycle optim.cycle_growth optim.cycle_shrink", "optim.schedule", "cosine" },
+    { "optim.cycle_growth optim.cycle_shrink", "optim.cycle", "!0" },
+    { "optim.decay_until", "optim.cycle", "0" },
+    { "optim.init_lr", "optim.warmup", "!0" },
     { "optim.weight_decay_start", "optim.weight_decay_ramp", "linear cosine" },
     { "optim.rewarm", "train.init", "!" },
     { "optim.rewarm", "task.data", "" },
@@ -421,6 +424,8 @@ static const IdleRule rules[] = {
     { "optim.eps1 optim.eps2 optim.clip_threshold optim.decay_rate optim.step_offset optim.factored "
       "optim.min_dim_factored optim.scale_parameter optim.relative_step optim.warmup_init optim.decay_by_lr",
       "optim.name", "adafactor" },
+    { "optim.eps2", "optim.scale_parameter", "true" },
+    { "optim.min_dim_factored", "optim.factored", "true" },
     { "lora.alpha lora.targets lora.dropout", "lora.rank", "!0" },
     { "parallel.sequence", "parallel.tensor", "!1" },
     { "log.cpu_watts log.ram_watts log.carbon_intensity log.pue log.country", "log.emissions", "true" },
@@ -433,11 +438,13 @@ static bool is_one_of(const char *word, const char *list)
     return g_strv_contains((const char *const *)words, word);
 }
 
+/* Of an amount only the number counts: "0 steps" is 0. */
 static bool is_working(const IdleRule *rule, const char *value)
 {
+    g_autofree char *first = g_strndup(value, strcspn(value, " "));
     if (*rule->values == '\0' || strcmp(rule->values, "!") == 0)
         return (*value == '\0') == (*rule->values == '\0');
-    return *rule->values == '!' ? !is_one_of(value, rule->values + 1) : is_one_of(value, rule->values);
+    return *rule->values == '!' ? !is_one_of(first, rule->values + 1) : is_one_of(first, rule->values);
 }
 
 static bool is_of(const IdleRule *rule, const char *option)
