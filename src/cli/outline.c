@@ -143,19 +143,24 @@ static void find_trained(Outline *o)
     o->trained = (OutlineTrained){ state.steps, state.samples, state.tokens_by_capacity ? 0 : state.tokens };
 }
 
+Amount outline_capacity(const Outline *o, Amount amount)
+{
+    if (amount.unit == UNIT_TOKENS)
+        amount.value /= o->fill;
+    return amount;
+}
+
 /* The steps of the run up to an amount: if it counts samples or tokens, those that the run has made, with whatever
  * batch size, and those that read what is left of it. Samples hold as many tokens as they do on average. -1 means
  * unknown. */
 static int64_t steps_to(const Outline *o, Amount amount, bool whole)
 {
     const OutlineTrained *trained = &o->trained;
-    const bool tokens = config_tokens(o->config, amount) > 0, goes_on = tokens && trained->tokens > 0;
+    const bool goes_on = trained->tokens > 0 && config_tokens(o->config, amount) > 0;
     Amount left = amount;
     if (goes_on)
         left.value = fmax(amount.value - (double)trained->tokens, 0);
-    if (tokens)
-        left.value /= o->fill;
-    int64_t end = config_samples(o->config, left, o->epoch);
+    int64_t end = config_samples(o->config, outline_capacity(o, left), o->epoch);
     if (end < 0)
         return config_steps(o->config, amount, o->epoch);
     end += goes_on ? trained->samples : 0;

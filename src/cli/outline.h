@@ -50,6 +50,8 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
  * measure_s 0: measures the peak of matrix products and estimates step_s from it; if train.device is a GPU it does
  * nothing, so that plans can be made on a machine without one. Warns if other processes slow the measurement. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);
+/* An amount in tokens becomes the capacity of the samples that hold them; other amounts stay as they are. */
+Amount outline_capacity(const Outline *o, Amount amount);
 /* Seconds of the first `steps` steps. A step with fewer samples than the largest one takes proportionally less than
  * step_s. */
 double outline_seconds(const Outline *o, int64_t steps);

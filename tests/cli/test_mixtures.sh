@@ -61,10 +61,12 @@ expect 0 "@valid:9/1/0:3" "$loam" eval "$work/comma" data.valid= data.split=9,1,
 # A length in tokens counts those of samples that do not fill their rows: the plan's steps, and the warning of many passes.
 sparse="data.objective=prefix_lm data.packed=false data.train=$work/data,$work/few"
 # shellcheck disable=SC2086
-"$loam" plan "$work/config.yaml" $sparse 'train.length=40k tokens' >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+"$loam" plan "$work/config.yaml" $sparse 'train.length=40k tokens' 'optim.warmup=20k tokens' >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 # shellcheck disable=SC2086
 "$loam" train "$work/config.yaml" run.dir="$work/sparse" $sparse 'train.length=40k tokens' data.valid= 2>"$work/log" || fail "$(cat "$work/log")"
 planned=$(sed -n 's/^the run  *about \([0-9]*\) steps, .*/\1/p' "$work/out")
+warm=$(sed -n 's/^warm-up ends  *at step //p' "$work/out")
+[ $((2 * warm)) -ge $((planned - 2)) ] && [ $((2 * warm)) -le $((planned + 2)) ] || fail "half of $planned steps is not $warm"
 made=$(grep -c '"kind":"train"' "$work/sparse/metrics.jsonl")
 [ $((10 * planned)) -gt $((8 * made)) ] && [ $((10 * planned)) -lt $((12 * made)) ] || fail "planned $planned steps, made $made"
 # shellcheck disable=SC2086

@@ -139,7 +139,7 @@ static void add_time(GString *lines, const Outline *o)
 /* Adds the period of an action: "every 1000 steps, about every 12m5s", or "at the end of the run". */
 static void add_every(GString *lines, const Outline *o, const char *what, Amount every)
 {
-    int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
+    int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, outline_capacity(o, every), o->epoch);
     if (every.value <= 0 || (o->steps > 0 && steps >= o->steps)) {
         plan_line(lines, what, "at the end of the run");
         return;
@@ -210,7 +210,7 @@ static void add_batches(GString *lines, const Outline *o)
 
 static int64_t warmup_steps(const Outline *o)
 {
-    const Amount warmup = o->config->optim.warmup;
+    const Amount warmup = outline_capacity(o, o->config->optim.warmup);
     const OutlineTrained *trained = &o->trained;
     const int64_t samples = config_samples(o->config, warmup, o->epoch);
     /* a run whose batch was changed has a warm-up in samples, and made its steps with whatever batch size */
