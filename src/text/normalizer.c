@@ -2,6 +2,7 @@
 #include "text/normalizer.h"
 
 #include "text/charsmap.h"
+#include "text/pattern.h"
 #include "text/tokenizer_json.h"
 #include "text/unicode.h"
 
@@ -14,7 +15,7 @@ typedef struct Step {
     CharsMap map;
     GNormalizeMode form; /* STEP_FORM */
     char *literal;       /* STEP_REPLACE: the text to replace; NULL means matches of `regex` */
-    GRegex *regex;
+    pcre2_code *regex;
     char *content;    /* STEP_REPLACE: the replacement; STEP_PREPEND: the prefix */
     bool left, right; /* STEP_STRIP: the ends to strip */
 } Step;
@@ -29,7 +30,7 @@ static void clear_step(void *opaque)
     charsmap_clear(&step->map);
     g_free(step->literal);
     g_free(step->content);
-    g_clear_pointer(&step->regex, g_regex_unref);
+    pcre2_code_free(step->regex);
 }
 
 void normalizer_close(Normalizer *plan)
@@ -70,17 +71,13 @@ static bool read_replace(const json_t *part, Step *step, GError **error)
 {
     json_t *pattern = json_object_get(part, "pattern");
     const char *literal = json_text(pattern, "String"), *regex = json_text(pattern, "Regex");
-    g_autoptr(GError) wrong = NULL;
     step->type = STEP_REPLACE;
     step->content = g_strdup(json_text(part, "content"));
     if (*literal)
         step->literal = g_strdup(literal);
     else if (*regex)
-        step->regex = g_regex_new(regex, G_REGEX_OPTIMIZE | G_REGEX_MULTILINE, 0, &wrong);
-    if (step->literal == NULL && step->regex == NULL)
-        return fail_user(error, "its normalizer replaces \"%s\", which is no pattern%s%s", regex, wrong ? ": " : "",
-                         wrong ? wrong->message : "");
-    return true;
+        return (step->regex = pattern_open(regex, error)) || fail_context(error, "its normalizer's Replace");
+    return *literal || fail_user(error, "its normalizer replaces \"\", which is no pattern");
 }
 
 static bool read_plain(const char *type, Step *step, GError **error)
@@ -233,45 +230,52 @@ static void strip(const Step *step, const MappedText *from, MappedText *out, boo
     mapped_text_keep(out, from, (size_t)(at - from->text->str), (size_t)(end - from->text->str));
 }
 
-typedef struct Replacing {
-    const Step *step;
-    const MappedText *from;
-    MappedText *out;
-    size_t done; /* bytes of `from` */
-} Replacing;
-
-static gboolean replace_match(const GMatchInfo *match, G_GNUC_UNUSED GString *unused, gpointer opaque)
+/* Replaces bytes [begin, end) of `from`; those before `done` are already in `out`. */
+static void put_match(const Step *step, const MappedText *from, MappedText *out, size_t done, size_t begin, size_t end)
 {
-    Replacing *replacing = opaque;
-    const char *content = replacing->step->content;
-    int begin, end;
-    g_match_info_fetch_pos(match, 0, &begin, &end);
-    mapped_text_keep(replacing->out, replacing->from, replacing->done, (size_t)begin);
-    mapped_text_put(replacing->out, replacing->from, content, strlen(content), (size_t)end, (size_t)end);
-    replacing->done = (size_t)end;
-    return FALSE;
+    mapped_text_keep(out, from, done, begin);
+    mapped_text_put(out, from, step->content, strlen(step->content), end, end);
+}
+
+static bool replace_matches(const Step *step, const MappedText *from, MappedText *out, GError **error)
+{
+    const GString *text = from->text;
+    g_autoptr(GString) room = g_string_new(NULL);
+    const char *known = pattern_text(room, text->str, text->len);
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(step->regex, NULL);
+    const size_t *bounds = pcre2_get_ovector_pointer(match);
+    size_t done = 0;
+    int found = 1;
+    for (size_t at = 0; at <= text->len;) {
+        if ((found = pattern_match(step->regex, known, text->len, at, match)) <= 0)
+            break;
+        const size_t begin = bounds[0], end = bounds[1];
+        if (begin < end || end > done || at == 0) { /* no empty match right behind another */
+            put_match(step, from, out, done, begin, end);
+            done = end;
+        }
+        at = end > at || begin < end ? end : (size_t)(g_utf8_next_char(text->str + at) - text->str);
+    }
+    pcre2_match_data_free(match);
+    mapped_text_keep(out, from, done, text->len);
+    return found > 0 || found == PCRE2_ERROR_NOMATCH ||
+           fail_user(error, "the normalizer's pattern gave up on this text");
 }
 
 static bool replace(const Step *step, const MappedText *from, MappedText *out, GError **error)
 {
     const GString *text = from->text;
-    Replacing replacing = { step, from, out, 0 };
-    g_autoptr(GError) wrong = NULL;
-    if (step->regex) {
-        g_free(
-            g_regex_replace_eval(step->regex, text->str, (gssize)text->len, 0, 0, replace_match, &replacing, &wrong));
-        if (wrong)
-            return fail_user(error, "normalizing: %s", wrong->message);
-    }
-    size_t n = step->regex ? 0 : strlen(step->literal);
     const char *found = text->str;
-    for (; !step->regex && (found = memmem(found, text->len - replacing.done, step->literal, n)); found += n) {
-        size_t begin = (size_t)(found - text->str);
-        mapped_text_keep(out, from, replacing.done, begin);
-        replacing.done = begin + n;
-        mapped_text_put(out, from, step->content, strlen(step->content), replacing.done, replacing.done);
+    size_t done = 0;
+    if (step->regex)
+        return replace_matches(step, from, out, error);
+    const size_t n = strlen(step->literal);
+    for (; (found = memmem(found, text->len - done, step->literal, n)); found += n) {
+        const size_t begin = (size_t)(found - text->str);
+        put_match(step, from, out, done, begin, begin + n);
+        done = begin + n;
     }
-    mapped_text_keep(out, from, replacing.done, text->len);
+    mapped_text_keep(out, from, done, text->len);
     return true;
 }
 

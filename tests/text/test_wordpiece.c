@@ -183,6 +183,22 @@ static void an_added_token_is_no_piece_of_words(void)
     tokenizer_close(tok);
 }
 
+/* What tokenizers 0.23.3 gives. */
+static void an_empty_prefix_lets_any_piece_stand_inside_of_a_word(void)
+{
+    g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
+    static const char json[] =
+        "{\"normalizer\": {\"type\": \"BertNormalizer\"}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"},"
+        " \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"continuing_subword_prefix\": \"\","
+        " \"vocab\": {\"[UNK]\": 0, \"un\": 1, \"aff\": 2, \"able\": 3}}}";
+    g_autoptr(GError) error = NULL;
+    g_assert_true(io_write_file(path, json, strlen(json), &error));
+    Tokenizer *tok = tokenizer_open(path, &error);
+    g_assert_no_error(error);
+    expect_ids(tok, "unaffable affx", "1 2 3 0");
+    tokenizer_close(tok);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -203,6 +219,8 @@ int main(int argc, char **argv)
     add_where_present(BERT, "/wordpiece/bert_s_own_vocabulary_gives_its_ids", bert_s_own_vocabulary_gives_its_ids);
     g_test_add_func("/wordpiece/tokenizer_json_says_how_text_is_treated", tokenizer_json_says_how_text_is_treated);
     g_test_add_func("/wordpiece/an_added_token_is_no_piece_of_words", an_added_token_is_no_piece_of_words);
+    g_test_add_func("/wordpiece/an_empty_prefix_lets_any_piece_stand_inside_of_a_word",
+                    an_empty_prefix_lets_any_piece_stand_inside_of_a_word);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);

@@ -114,8 +114,8 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     room[0] = 0;
     if (options->clean_text && is_dropped(c))
         return;
-    if (is_white_space(c)) {
-        append_to_entry(room, ' ', false);
+    if (is_white_space(c)) { /* without clean_text it only separates words */
+        append_to_entry(room, options->clean_text || punctuation_apart ? ' ' : c, false);
         return;
     }
     bool apart = options->handle_chinese_chars && is_within(c, chinese, G_N_ELEMENTS(chinese));

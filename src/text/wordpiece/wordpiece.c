@@ -23,7 +23,8 @@ typedef struct WordPiece {
     const BertText *text;
     Trie trie;      /* piece -> id */
     bool *outside;  /* by id: an added token that is not in the model's vocabulary, so never part of a word */
-    uint32_t inner; /* the trie's unit of the prefix "##"; 0 means that no piece has it */
+    uint32_t inner; /* the trie's unit of the prefix "##", where pieces inside of a word start */
+    bool has_inner; /* whether any piece has the prefix */
     int unk;
 } WordPiece;
 
@@ -48,9 +49,11 @@ static void build_trie(WordPiece *wordpiece)
     }
     trie_init(&wordpiece->trie, keys, n);
     const char *prefix = wordpiece->options.prefix;
-    for (size_t i = 0; prefix[i]; i++)
-        if ((wordpiece->inner = trie_step(&wordpiece->trie, wordpiece->inner, (unsigned char)prefix[i])) == 0)
-            return;
+    wordpiece->has_inner = true;
+    for (size_t i = 0; prefix[i] && wordpiece->has_inner; i++) {
+        wordpiece->inner = trie_step(&wordpiece->trie, wordpiece->inner, (unsigned char)prefix[i]);
+        wordpiece->has_inner = wordpiece->inner != 0;
+    }
 }
 
 static int id_of_wordpiece(const void *model, const char *piece)
@@ -184,7 +187,7 @@ static bool split_word(const WordPiece *wordpiece, const BertWord *word, bool jo
     const Trie *trie = &wordpiece->trie;
     for (size_t at = 0; at < word->bytes;) {
         uint32_t unit = at == 0 && !joined ? 0 : wordpiece->inner;
-        if (unit == 0 && (at > 0 || joined))
+        if (!wordpiece->has_inner && (at > 0 || joined))
             return false;
         int32_t found = -1;
         size_t stop = at;
