@@ -2,6 +2,7 @@
 #include "eval/generate.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/generation_config.h"
 #include "cli/prompts.h"
 #include "eval/answers.h"
 #include "eval/fill_mask.h"
@@ -83,35 +84,6 @@ typedef struct Source {
     bool wrong;
 } Source;
 
-/* Whether this number is the one with which the setting changes nothing in transformers. A number of any other setting,
- * such as a token id, always has an effect. */
-static bool is_neutral_number(const char *key, double number)
-{
-    static const char zero[] = " min_length min_new_tokens no_repeat_ngram_size encoder_no_repeat_ngram_size "
-                               "epsilon_cutoff eta_cutoff diversity_penalty penalty_alpha min_p ",
-                      one[] = " num_beams num_beam_groups num_return_sequences encoder_repetition_penalty "
-                              "repetition_penalty length_penalty typical_p guidance_scale ";
-    g_autofree char *word = g_strdup_printf(" %s ", key);
-    return (number == 0 && strstr(zero, word)) || (number == 1 && strstr(one, word));
-}
-
-/* Whether transformers answers with this value as it does without the setting. */
-static bool is_neutral(const char *key, const json_t *value)
-{
-    return json_is_null(value) || json_is_false(value) ||
-           (json_is_number(value) && is_neutral_number(key, json_number_value(value))) ||
-           ((json_is_array(value) || json_is_object(value)) && json_array_size(value) + json_object_size(value) == 0);
-}
-
-/* Whether a key is not mentioned to the user: it does not influence the answers, or is read elsewhere. */
-static bool is_silent(const char *key)
-{
-    static const char *const silent[] = {
-        "use_cache", "cache_implementation", "pad_token_id", "do_sample", "temperature", "top_k", "top_p", NULL
-    };
-    return g_strv_contains(silent, key) || g_str_has_prefix(key, "output_") || g_str_has_prefix(key, "return_");
-}
-
 static const json_t *find_default(const Source *source, const char *key)
 {
     const json_t *value = json_object_get(source->object, key);
@@ -192,13 +164,6 @@ static void take_choice(Source *source)
         settings.top_p = 1;
 }
 
-static void append_default(GString *list, const char *key, const json_t *value)
-{
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
-    g_string_append_printf(list, "%s%s %.60s", list->len ? ", " : "", key, text);
-    free(text);
-}
-
 static void list_settings(const Source *source, GString *used, GString *unused)
 {
     static const char *const known[] = { "max_new_tokens", "max_length", "repetition_penalty", "num_beams", NULL };
@@ -207,10 +172,10 @@ static void list_settings(const Source *source, GString *used, GString *unused)
     json_object_foreach((json_t *)source->object, key, value)
     {
         if (g_hash_table_contains(source->taken, key))
-            append_default(used, key, value);
-        else if (!is_neutral(key, value) && !is_silent(key) &&
+            generation_setting_append(used, key, value);
+        else if (generation_setting_matters(key, value) &&
                  (!g_strv_contains(known, key) || g_hash_table_contains(source->left, key)))
-            append_default(unused, key, value);
+            generation_setting_append(unused, key, value);
     }
 }
 
@@ -445,6 +410,9 @@ static bool settle_options(Model *model, GError **error)
         return false;
     if (used->len)
         log_info("settings from the model's generation_config.json: %s", used->str);
+    if (settings.beams > 1 && g_hash_table_contains(taken, "num_beams"))
+        log_info("the beam search is T5X's with --length-penalty %g; that of transformers may find other answers",
+                 length_penalty);
     if (unused->len)
         log_info("settings of the model's generation_config.json that loam does not use: %s", unused->str);
     return true;

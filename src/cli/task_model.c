@@ -1,6 +1,7 @@
 #include "cli/task_model.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/generation_config.h"
 #include "model/hf/hf.h"
 
 #include <inttypes.h>
@@ -129,6 +130,8 @@ TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedMod
     TaskEncoder encoder = config_task_encoder(config, model_config(loaded->model), task, loaded->tok);
     if (encoder.joined)
         encoder.target_length = config_answer_length(config);
+    if (model_config(loaded->model)->classifier == LABELS_NONE)
+        generation_config_tell_unused(model_roles(loaded->model)->generation);
     return encoder;
 }
 

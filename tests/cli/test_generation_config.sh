@@ -72,6 +72,10 @@ expect 0 "$told" "$loam" import "$work/padded" --out "$work/padded-in"
 "$loam" eval "$work/zero" --score "$work/pairs" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 ! grep -q "no probability" "$work/err" || fail "an export of loam: $(cat "$work/err")"
 
+echo '{"num_beams": 4, "do_sample": true, "length_penalty": 1.0}' >"$work/padded/generation_config.json"
+echo 'ba ce' | "$loam" predict "$work/padded" --raw >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q 'that only loam generate may use: num_beams 4, do_sample true$' "$work/err" || fail "predict does not tell: $(cat "$work/err")"
+
 # The settings of a model are defaults: named, and overruled by options.
 cp -r tests/generation/gpt2-penalty "$work/chat"
 cat >"$work/chat/generation_config.json" <<'JSON'
@@ -86,6 +90,7 @@ grep -q "does not use: .*no_repeat_ngram_size 3" "$work/err" || fail "no word of
 grep -q "does not use: .*num_beams 2" "$work/err" || fail "no word of num_beams: $(cat "$work/err")"
 ! grep -q "length_penalty" "$work/err" || fail "a setting that changes nothing is named"
 [ "$drawn" = "$(say --temperature 0.5 --top-k 50 --max-tokens 3)" ] || fail "do_sample draws otherwise than its options"
+! grep -q "beam search" "$work/err" || fail "no search: $(cat "$work/err")"
 [ "$(say --temperature 0 --max-tokens 5)" = "$(say --beams 1 --temperature 0 --max-tokens 5)" ] || fail "--temperature 0 draws"
 [ "$(wc -w <<<"$(say --temperature 0 --max-tokens 9)")" -gt 3 ] || fail "--max-tokens does not win"
 say --beams 2 >/dev/null
@@ -98,6 +103,9 @@ JSON
 say --max-tokens 1 >/dev/null
 grep -q "does not use: forced_bos_token_id 0, forced_eos_token_id 1, no_repeat_ngram_size 1, min_new_tokens 1, length_penalty 0.0\$" "$work/err" ||
     fail "settings of 0 and 1, some without effect: $(cat "$work/err")"
+echo '{"num_beams": 2}' >"$work/chat/generation_config.json"
+say --max-tokens 1 >/dev/null
+grep -q "the beam search is T5X's with --length-penalty 0.6" "$work/err" || fail "no word of the search: $(cat "$work/err")"
 vocab=$(grep -o '"vocab_size": *[0-9]*' "$work/chat/config.json" | grep -o '[0-9]*$')
 echo "{\"suppress_tokens\": [$((vocab - 1))]}" >"$work/chat/generation_config.json"
 say --max-tokens 1 >/dev/null
