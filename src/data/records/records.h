@@ -1,6 +1,6 @@
 /* records.h: one stream of records for corpora (data/corpus) and labelled data (data/task): opens a file in one of
  * several formats and gives its records, whose fields record.c reads. Memory use is bounded by the longest record, for
- * RECORD_JSON by the file. A format is a file of this folder and a row of RECORD_FORMATS. */
+ * RECORD_JSON by the file. A format is a file of this folder and a row of a list of RECORD_FORMATS. */
 #pragma once
 
 #include "base/error.h"
