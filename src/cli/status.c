@@ -130,6 +130,7 @@ bool verb_status(int argc, char **argv, GError **error)
     const int none = find_runs(dirs, remnants, argv + 1, argc - 1, &worst, error);
     if (!print_remnants(remnants, none < 0 ? NULL : error) || none < 0)
         return false;
+    run_keep_once(dirs);
     for (guint i = 0; i < dirs->len; i++)
         if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, &gone, error))
             return false;

@@ -86,8 +86,10 @@ bool run_is_remnant(const char *dir);
  * runs of a sweep, sorted by name; then, unless PATH is a run, those that links directly in it lead to. Remnants of
  * runs that are found on the way, outside of runs, are added to `remnants`, unless that is NULL. */
 void run_find_below(GPtrArray *dirs, GPtrArray *remnants, const char *path);
+/* Removes folders that are the same as one before them, by another path or a link. */
+void run_keep_once(GPtrArray *dirs);
 /* Warns of each remnant by its name, and says what is missing there. */
 void run_warn_of_remnants(const GPtrArray *remnants);
-/* The run directories of all paths, by run_find_below. Fails unless there is a path, and each has a run; the error
- * names the first remnant of a path without a run, which is then not in `remnants`. */
+/* The run directories of all paths, by run_find_below, each once. Fails unless there is a path, and each has a run; the
+ * error names the first remnant of a path without a run, which is then not in `remnants`. */
 GPtrArray *run_find_each(GPtrArray *remnants, char *const *paths, int n, const char *usage, GError **error);

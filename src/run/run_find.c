@@ -7,6 +7,7 @@
 #include "run/metric_lines.h"
 #include "run/run_dir.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
@@ -143,6 +144,18 @@ void run_find_below(GPtrArray *dirs, GPtrArray *remnants, const char *path)
     find_below(dirs, remnants, plain, MOST_DEEP);
 }
 
+void run_keep_once(GPtrArray *dirs)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, free, NULL);
+    for (guint i = 0; i < dirs->len;) {
+        char *real = realpath(dirs->pdata[i], NULL);
+        if (real == NULL || g_hash_table_add(seen, real))
+            i++;
+        else
+            g_ptr_array_remove_index(dirs, i);
+    }
+}
+
 void run_warn_of_remnants(const GPtrArray *remnants)
 {
     for (guint i = 0; i < remnants->len; i++) {
@@ -177,6 +190,7 @@ GPtrArray *run_find_each(GPtrArray *remnants, char *const *paths, int n, const c
             if (is_refused(dirs->pdata[k], error))
                 return NULL;
     }
+    run_keep_once(dirs);
     if (n > 0)
         return g_steal_pointer(&dirs);
     return fail_user(error, "give a run; usage: %s", usage);

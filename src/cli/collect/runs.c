@@ -9,7 +9,6 @@
 #include "run/run_status.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -362,19 +361,6 @@ static void warn_of_equal_seeds(const GPtrArray *runs)
                     n, runs->len, example[0]->dir, example[1]->dir, setting(example[0], "run.seed"));
 }
 
-/* Removes folders that are the same as one before them, by another path or a link. */
-static void keep_once(GPtrArray *dirs)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, free, NULL);
-    for (guint i = 0; i < dirs->len;) {
-        char *real = realpath(dirs->pdata[i], NULL);
-        if (real == NULL || g_hash_table_add(seen, real))
-            i++;
-        else
-            g_ptr_array_remove_index(dirs, i);
-    }
-}
-
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
@@ -383,8 +369,8 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
     g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
     for (int i = 0; i < n; i++)
         run_find_below(dirs, remnants, paths[i]);
-    keep_once(dirs);
-    keep_once(remnants);
+    run_keep_once(dirs);
+    run_keep_once(remnants);
     run_warn_of_remnants(remnants);
     for (guint i = 0; i < dirs->len; i++)
         read_run(runs, tokenizers, dirs->pdata[i], options);
