@@ -139,7 +139,13 @@ void jsonl_write(Jsonl *jsonl, const LogRecord *record)
 
 static void *jsonl_service_open(const Trainer *t, GError **error)
 {
-    return comm_rank(t->mesh.world) > 0 ? NULL : jsonl_open(t->config.run.dir, service_resumed(t).step, error);
+    const char *dir = t->config.run.dir;
+    if (comm_rank(t->mesh.world) > 0)
+        return NULL;
+    if (t->start.resumed && !io_exists(dir, FILE_NAME))
+        log_warning("%s/" FILE_NAME " is gone: it is made again, and holds nothing of what came before step %" PRId64,
+                    dir, t->state.steps);
+    return jsonl_open(dir, service_resumed(t).step, error);
 }
 
 static void jsonl_service_told(void *own, const LogRecord *record)
