@@ -48,6 +48,25 @@ $train run.dir="$work/hurried" hooks.timeout=60s hooks.retries=2 hooks.on_stop='
 grep -q 'on_stop of step 12 failed once (it was ended, as a second Ctrl-C asked for)' "$work/log" || fail "$(tail -n 3 "$work/log")"
 expect 0 ': ended' "$loam" status "$work/hurried"
 
+# The best checkpoint whose hook has not succeeded, as when the process was killed before, gets it at the next start, once.
+expect 0 'on_best of step 6 failed once' $train run.dir="$work/left" train.stop_at=6 hooks.retries=0 hooks.on_best='exit 3'
+for length in 8 9; do
+    $train run.dir="$work/left" train.length=$length optim.lr=0 hooks.on_best='echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' 2>"$work/log" || fail "$(cat "$work/log")"
+    [ "$(cat "$work/left/seen")" = 6 ] || fail "$(cat "$work/left/seen" "$work/left/hooks.log")"
+done
+
+# A start that fails, as without the data, is an error of the run: its hooks hear of it, its log and loam status tell it.
+for end in bin idx json; do cp "$work/data.$end" "$work/near.$end"; done
+expect 75 'stopped by' $train run.dir="$work/start" train.exit_every=5 data.train="$work/near" hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"'
+mv "$work/near.bin" "$work/far.bin"
+expect 1 "opening $work/near.bin: No such file" "$loam" train "$work/start"
+grep -q "opening $work/near.bin: No such file" "$work/start/why" || fail "no alert: $(cat "$work/start/hooks.log")"
+expect 1 ': failed' "$loam" status "$work/start"
+grep -q "last event: .*opening $work/near.bin: No such file" "$work/out" || fail "$(cat "$work/out")"
+mv "$work/far.bin" "$work/near.bin"
+expect 75 'at step 10' "$loam" train "$work/start"
+[ "$(wc -l <"$work/start/why")" = 1 ] || fail "$(cat "$work/start/why")"
+
 # Tried again; and what a stop and an error tell.
 $train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
 [ "$(cat "$work/again/n")" = 2 ] || fail "$(cat "$work/again/hooks.log")"

@@ -427,9 +427,10 @@ static void hooks_wait(Hooks *hooks)
     g_mutex_lock(&hooks->mutex);
     hooks->closing = true;
     hooks->end = timeout > 0 ? clock_seconds() + timeout : INFINITY;
-    if (hooks->calls.length > 0 && timeout > 0)
+    const bool any = hooks->calls.length > 0 || hooks->running >= 0;
+    if (any && timeout > 0)
         log_info("waiting for hooks, at most %.0fs, and as long again for on_stop", timeout);
-    else if (hooks->calls.length > 0)
+    else if (any)
         log_info("waiting for hooks");
     g_cond_broadcast(&hooks->changed);
     g_mutex_unlock(&hooks->mutex);
@@ -450,11 +451,42 @@ static void hooks_free(Hooks *hooks)
 
 /* ---- the service ---- */
 
+/* The step whose on_best was the last one to succeed, by hooks.log; -1 means none. */
+static int64_t last_best(const Hooks *hooks)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    int64_t step = -1, done;
+    int end = 0;
+    FILE *file = fopen(hooks->log, "re");
+    for (; file && getline(&line, &capacity, file) > 0; end = 0) {
+        sscanf(line, "%*10s %*8s on_best step %" SCNd64 ": done%n", &done, &end);
+        step = end > 0 ? done : step;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return step;
+}
+
+/* The best checkpoint of a run that goes on, for which on_best has not succeeded: the process was killed before. */
+static void call_left_best(Hooks *hooks, const Trainer *t)
+{
+    const int64_t best = t->state.best_step;
+    g_autofree char *folder = run_checkpoint_path(t->config.run.dir, best),
+                    *what = g_strdup_printf("step %" PRId64 " saved", best);
+    if (best >= 0 && *hooks->config->on_best && g_file_test(folder, G_FILE_TEST_IS_DIR) && last_best(hooks) != best)
+        hooks_call(hooks, HOOK_BEST, best, folder, what);
+}
+
 static void *hooks_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     const HooksConfig *config = &t->config.hooks;
     const bool any = *config->on_save || *config->on_best || *config->on_stop || *config->on_alert;
-    return any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
+    Hooks *hooks = any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
+    if (hooks && t->start.resumed && !trainer_had_ended(t))
+        call_left_best(hooks, t);
+    return hooks;
 }
 
 /* Makes hooks that failed since the last call events of the run. */
@@ -503,12 +535,12 @@ static void hooks_service_close(void *own, const Trainer *t, const GError *probl
     const int64_t step = t->state.steps;
     const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
     g_autofree char *ended = g_strdup_printf("the run has ended at step %" PRId64, step);
+    stop_waits_for_hooks(true); /* a hook that has begun may ask */
+    pulse_at(t->pulse, step, 0, "hooks");
     if (problem && !stopped)
         hooks_call(own, HOOK_ALERT, step, NULL, problem->message);
     if (problem || step > t->start.steps)
         hooks_call(own, HOOK_STOP, step, NULL, problem ? problem->message : ended);
-    pulse_at(t->pulse, step, 0, "hooks");
-    stop_waits_for_hooks(true);
     hooks_wait(own);
     stop_waits_for_hooks(false);
     note_failed(own, t);
