@@ -129,6 +129,20 @@ static void save_stopped(Trainer *t, GError **error)
                     t->state.steps, rule == STOP_FILE ? ", once this file is removed" : "");
 }
 
+/* A start that failed before the services were open: it is an event of the run, and its hooks hear of it. */
+static void tell_failed_start(Trainer *t, const GError *problem)
+{
+    const char *dir = t->config.run.dir;
+    const bool begun = comm_rank(t->mesh.world) == 0 && run_has_config(dir);
+    Jsonl *lines = begun ? jsonl_open(dir, INT64_MAX, NULL) : NULL;
+    if (lines) {
+        jsonl_write(lines, &(LogRecord){ METRIC_EVENT, MAX(run_linked(dir, "latest"), 0),
+                                         .event = { .what = problem->message, .failed = true } });
+        jsonl_close(lines);
+    }
+    services_open_failed(t);
+}
+
 /* A request to stop becomes a checkpoint, or else the error of one rank that of all; *problem then says what is saved,
  * and where a lost rank was last seen. */
 static void end_early(Trainer *t, GError **problem)
@@ -143,6 +157,8 @@ static void end_early(Trainer *t, GError **problem)
     if (mesh_lost(&t->mesh) >= 0)
         name_lost(t, *problem);
     log_file_only("%s", (*problem)->message); /* main prints it to standard error */
+    if (t->pulse && !t->services.open && !pulse_is_refused(t, *problem))
+        tell_failed_start(t, *problem);
     const bool failed = !g_error_matches(*problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
     services_tell(t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { (*problem)->message, .failed = failed } });
 }

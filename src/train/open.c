@@ -127,6 +127,9 @@ static void plan_schedule(Trainer *t, bool count_tokens)
         schedule->total.value = (double)t->length.steps;
     if (t->length.steps >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
         schedule->ramp_end.value = (double)t->length.steps;
+    /* a last decay in steps is made of steps as large as those at the end */
+    if (schedule->total.unit == UNIT_SAMPLES && schedule->decay.unit == UNIT_STEPS)
+        schedule->decay = (RunSpan){ schedule->decay.value * (double)t->plan.sizes.largest, UNIT_SAMPLES };
     schedule->scale = trainer_rate_scale(t);
 }
 
@@ -280,9 +283,8 @@ static bool open_log(const Trainer *t, GError **error)
 }
 
 /* Locks the run directory, and starts log and heartbeats. */
-static bool open_directory(Trainer *t, GError **error)
+static bool enter_directory(Trainer *t, GError **error)
 {
-    t->changes = g_ptr_array_new_with_free_func(g_free);
     const bool first = comm_rank(t->mesh.world) == 0;
     if (first && t->hold->lock < 0 && !run_lock(t->config.run.dir, &t->hold->lock, error))
         return false;
@@ -293,7 +295,15 @@ static bool open_directory(Trainer *t, GError **error)
     if (!open_log(t, error))
         return false;
     t->pulse = pulse_open(t->config.run.dir, t->mesh.world);
-    if (first && !rollback_finish(t->config.run.dir, error))
+    return true;
+}
+
+static bool open_directory(Trainer *t, GError **error)
+{
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    if (t->pulse == NULL && !enter_directory(t, error))
+        return false;
+    if (comm_rank(t->mesh.world) == 0 && !rollback_finish(t->config.run.dir, error))
         return false;
     RunRecord record = config_record_of_run(t->config.run.dir);
     const bool same =
@@ -421,13 +431,27 @@ static bool check_stop_file(Trainer *t, GError **error)
     return !exists || fail_user(error, "train.stop_file %s exists: nothing is trained; remove it to go on", file);
 }
 
-/* What each rank can check by itself. Only rank 0 checks the run's folder, because it may already have written files
- * there when other ranks get here. */
+/* Enters the directory of a run that exists, so that its log and loam status tell why the start fails, if it does, as
+ * without its data. Rank 0 holds the lock before others write there. */
+static bool enter_run(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    const bool first = comm_rank(t->mesh.world) == 0, begun = ranks_agree(t, run_has_config(dir));
+    if (!ranks_end_together(t, !first || (run_check_folder(dir, error) && (!begun || enter_directory(t, error))),
+                            error))
+        return false;
+    return ranks_end_together(t, first || !begun || enter_directory(t, error), error);
+}
+
+/* What each rank can check by itself. */
+static bool check_inputs(Trainer *t, GError **error)
+{
+    return config_check_inputs(&t->config, error);
+}
+
 static bool open_inputs(Trainer *t, GError **error)
 {
-    return config_check_inputs(&t->config, error) &&
-           (comm_rank(t->mesh.world) > 0 || run_check_folder(t->config.run.dir, error)) &&
-           config_resolve(&t->config, &t->tok, error);
+    return config_resolve(&t->config, &t->tok, error);
 }
 
 static bool open_device(Trainer *t, GError **error)
@@ -495,6 +519,8 @@ static const struct {
     void (*alone)(Trainer *t); /* instead of `open`: it cannot fail, and does not meet the other ranks */
 } stages[] = {
     { check_stop_file, EXCHANGES, NULL },
+    { check_inputs, TOGETHER, NULL },
+    { enter_run, EXCHANGES, NULL },
     { open_inputs, TOGETHER, NULL },
     { open_device, EXCHANGES, NULL },
     { open_in_turn, EXCHANGES, NULL },

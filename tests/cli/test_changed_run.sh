@@ -43,6 +43,12 @@ sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"lr":\([-0-9.e]*\),.*/\1 \2/p' ws
 awk '$1 == 73 && $2 == 3e-3 { full = 1 } $1 == 77 && $2 > 1.4e-3 && $2 < 1.6e-3 { half = 1 } END { exit !(full && half) }' rates ||
     fail "the rates of a last decay in samples: $(cat rates)"
 
+# So does one in steps before an end in samples: its steps are those of the end.
+stops $first run.dir=steps 'train.length=400 samples' optim.decay_until='400 samples' optim.schedule=wsd optim.decay_curve=linear optim.decay_length='8 steps' \
+    'train.batch=2 samples' 'train.micro_batch=2 samples' train.exit_every=40
+"$loam" train steps 'train.batch=8 samples' train.exit_every=0 train.log_every=1 2>err || fail "$(cat err)"
+sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"lr":\([-0-9.e]*\),.*/\1 \2/p' steps/metrics.jsonl | diff rates - || fail "the rates of a last decay in steps"
+
 # A run that was not trained with its options from the start is marked, by what decides the learning.
 first="$loam train config.yaml train.eval_every=20 train.save_every=10 train.log_every=20"
 $first run.dir=cm/seed-1 run.seed=1 2>err || fail "$(cat err)"
@@ -65,6 +71,9 @@ $first run.dir=keep train.save_every=5 2>err || fail "$(cat err)"
 for change in 'train.keep_every changed from 10 to 0' 'hooks.on_save changed from echo backup to ""'; do
     grep -qF "$change" err || fail "no word of it: $change: $(cat err)"
 done
+# A run whose metrics.jsonl is gone begins a new one, and says so.
+rm keep/metrics.jsonl
+expect 0 'warning: keep/metrics.jsonl is gone: it is made again, and holds nothing of what came before step 40' "$loam" train keep 'train.length=42 steps'
 # The checkpoints that train.keep_every names have to be saved.
 expect 0 'warning: train.keep_every is 10 steps, no multiple of train.save_every, 4 steps: only' $first run.dir=lcm train.save_every=4 train.keep_every=10
 expect 0 'with train.save_every=1m no save is due at multiples of 10 steps' $first run.dir=clock train.save_every=1m train.keep_every=10

@@ -547,7 +547,8 @@ static void hooks_service_close(void *own, const Trainer *t, const GError *probl
     hooks_free(own);
 }
 
-const Service hooks_service = { .open = hooks_service_open,
+const Service hooks_service = { .hears_failure = true,
+                                .open = hooks_service_open,
                                 .after_step = hooks_service_after_step,
                                 .told = hooks_service_told,
                                 .keep = hooks_service_keep,

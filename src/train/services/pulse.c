@@ -135,15 +135,18 @@ static void end_beats(Pulse *pulse, int status)
     g_free(pulse);
 }
 
+bool pulse_is_refused(const Trainer *t, const GError *problem)
+{
+    return t->pulse->had_ended && !t->services.open && error_status(problem) == LOAM_ERROR_USER;
+}
+
 static void pulse_service_close(G_GNUC_UNUSED void *own, const Trainer *t, const GError *problem)
 {
     Pulse *pulse = t->pulse;
     if (pulse == NULL)
         return;
     pulse_at(pulse, t->state.steps, 0, "end");
-    /* A command that is refused before it trains leaves a run that has ended as it was. */
-    const bool refused = pulse->had_ended && !t->services.open && error_status(problem) == LOAM_ERROR_USER;
-    end_beats(pulse, refused ? 0 : error_status(problem));
+    end_beats(pulse, pulse_is_refused(t, problem) ? 0 : error_status(problem));
 }
 
 const Service pulse_service = { .close = pulse_service_close };

@@ -18,6 +18,7 @@ struct Service {
      * train.length, too. */
     enum { PAUSES_NOTHING, PAUSES_SPEED, PAUSES_RUN } pauses;
     const char *written; /* the file or folder that it writes to RUN, which a rollback keeps and an undo brings back */
+    bool hears_failure;  /* `open` is called also if a start failed before it, for `close` to get the error */
     bool refuses;        /* `open` may refuse the options of the run, and is called before config.yaml is written */
     bool own_counters;   /* `own` begins with a TrainState *, which becomes that of the Trainer after `open` */
     /* Returns the service's struct; NULL if the run does without the service. A failure sets *error. */

@@ -75,6 +75,13 @@ bool services_open(Trainer *t, bool refusing, GError **error)
     return true;
 }
 
+void services_open_failed(Trainer *t)
+{
+    for (Seat *s = t->services.seats; s->row; s++)
+        if (s->row->hears_failure && s->own == NULL)
+            s->own = s->row->open(t, NULL);
+}
+
 /* Whether the service is there and has the function. */
 #define HAS(seat, function) ((seat)->row->function && ((seat)->own || !(seat)->row->open))
 

@@ -82,6 +82,8 @@ Services services_new(void);
 /* Opens the services that this run needs: first, refusing, those that may refuse the options of the run, then the
  * others. All ranks call it, and fail together. */
 bool services_open(Trainer *t, bool refusing, GError **error);
+/* Opens the services that hear of a start that failed, the hooks, for services_close to tell them the error. */
+void services_open_failed(Trainer *t);
 /* problem: why the run ends early; NULL means that it does not. */
 void services_close(Trainer *t, const GError *problem);
 /* The DUE_* flags of all periods and rules after a step. */
@@ -111,6 +113,8 @@ typedef struct Pulse Pulse;
  * if the previous process of this run was killed, it logs where that process was, and it removes the old heartbeats.
  * The service ends the thread, after it has written how the run ended on this rank. */
 Pulse *pulse_open(const char *dir, Comm *ranks);
+/* Whether a command was refused before it trained: it leaves a run that has ended as it was. */
+bool pulse_is_refused(const Trainer *t, const GError *problem);
 /* Records what this rank does now. microbatch 0 means none. phase: a literal, such as "update". pulse may be NULL. */
 void pulse_at(Pulse *pulse, int64_t step, int64_t microbatch, const char *phase);
 
