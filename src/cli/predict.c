@@ -1,5 +1,6 @@
 /* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
 #include "base/foreign.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/prompts.h"
@@ -61,6 +62,15 @@ typedef struct Predictor {
 
 /* ---- lines ---- */
 
+/* The fields of a line in their order: "a, b". g_free. */
+static char *field_names(const Predictor *p)
+{
+    GString *names = g_string_new(NULL);
+    for (guint i = 0; i < p->fields->len; i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", (const char *)p->fields->pdata[i]);
+    return g_string_free(names, false);
+}
+
 static json_t *split_line(const Predictor *p, const char *line, GError **error)
 {
     g_auto(GStrv) cells = g_strsplit(line, "\t", -1);
@@ -71,12 +81,10 @@ static json_t *split_line(const Predictor *p, const char *line, GError **error)
             json_object_set_new(row, p->fields->pdata[i], json_string(*line ? cells[i] : line));
         return row;
     }
-    g_autoptr(GString) names = g_string_new(NULL);
-    for (guint i = 0; i < wanted; i++)
-        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", (const char *)p->fields->pdata[i]);
+    g_autofree char *names = field_names(p);
     return fail_user(
         error, "%u cell%s between tabs where %u %s wanted (%s); --jsonl takes objects, whose texts may hold tabs%s", n,
-        n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names->str,
+        n == 1 ? "" : "s", wanted, wanted == 1 ? "is" : "are", names,
         p->task->learns ? "" : ", --raw whole inputs"); /* a classifier takes whole inputs as cells, too */
 }
 
@@ -312,6 +320,10 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
         if (!as_jsonl && p->fields->len == 0)
             return fail_user(error, "the input of the task %s is made of nested fields: give JSON lines with --jsonl",
                              task->name);
+    }
+    if (!as_jsonl && p->fields->len > 1) {
+        g_autofree char *names = field_names(p);
+        log_info("a line holds, between tabs: %s", names);
     }
     p->encoder = task_encoder(task, config, loaded);
     p->decoding = (AnswerOptions){ .max_tokens = p->encoder.target_length > 0 ? p->encoder.target_length : 128,

@@ -1,9 +1,10 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
  * not the task's files; so do evaluations, which read the held-out examples beside it. */
 #include "base/file.h"
+#include "data/dataset/dataset.h"
 #include "train/trainer.h"
 
-#include <glib/gstdio.h>
+#include <string.h>
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
@@ -47,10 +48,18 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
                         t->task.train);
 }
 
-static time_t changed_at(const char *path)
+/* Whether a file holds other bytes than when the dataset was made of it. */
+static bool is_changed(const char *path, const char *prefix)
 {
-    GStatBuf about;
-    return g_stat(path, &about) == 0 ? about.st_mtime : 0;
+    g_autofree char *json = g_strconcat(prefix, ".json", NULL);
+    DatasetMeta meta = { 0 };
+    char now[sizeof meta.source_hash];
+    if (!path || !dataset_meta_read(&meta, json, NULL))
+        return false;
+    task_source_hash(now, path);
+    const bool changed = *now && *meta.source_hash && strcmp(now, meta.source_hash) != 0;
+    dataset_meta_clear(&meta);
+    return changed;
 }
 
 void trainer_note_table(const Trainer *t)
@@ -60,18 +69,16 @@ void trainer_note_table(const Trainer *t)
     bool other = false;
     TaskConfig named = t->config.task; /* shallow copy, with its own files instead of the run's copy of them */
     named.held_out = NULL;
-    if (!task_is_set(&named) || !task_configure(&task, &named, NULL) ||
+    if (comm_rank(t->mesh.world) > 0 || !task_is_set(&named) || !task_configure(&task, &named, NULL) ||
         !task_files(&task, &named, &train, &valid, NULL))
         return;
     for (guint i = 0; i < t->changes->len; i++)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
-    g_autofree char *copy = g_strconcat(t->task.train, ".json", NULL);
-    const time_t read_at = changed_at(copy);
-    const bool edited = valid.path && changed_at(valid.path) > read_at;
-    if (other || edited || (train.path && changed_at(train.path) > read_at))
+    other |= is_changed(train.path, t->task.train);
+    if (other || is_changed(valid.path, t->task.valid))
         log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
                     "choose another run.dir to use the new ones",
-                    t->task.train, edited && !other ? valid.path : train.path,
+                    t->task.train, other ? train.path : valid.path,
                     valid.path && !t->config.task.held_out
                         ? ", from which only its scores come (it was started by an earlier version)"
                         : "");

@@ -115,6 +115,7 @@ echo '{"text": "bari\ttuka"}' | "$loam" predict runs/a --jsonl --json 2>err | gr
 printf 'mark: bari\ttuka\n' | "$loam" predict runs/a --raw --json 2>err | grep -q '"input":"mark: bari\\ttuka"' || fail "a tab in a whole input: $(cat err)"
 # Lines left out change nothing for the lines after them.
 printf 'bari\ttuka\nbari\tb\tc\nx\nkoti\tmesa\n' | "$loam" predict runs/a --on-error skip --json 'task.input={text} of {mark}' >out 2>err || fail "$(cat err)"
+grep -q 'a line holds, between tabs: text, mark' err || fail "$(cat err)"
 [ "$(grep -o '"input":"[^"]*"' out | tr '\n' ' ')" = '"input":"bari of tuka" "input":"koti of mesa" ' ] && grep -q 'line 3: 1 cell between' err || fail "lines left out: $(cat out err)"
 # A device that has no end is written to, and not read.
 expect 2 '/dev/full' bash -c "echo bari | timeout 900 '$loam' predict runs/a --out /dev/full"

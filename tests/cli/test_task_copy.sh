@@ -30,6 +30,10 @@ cp kept.tsv held.tsv && cp kept.tsv marks.tsv && touch -d '1 hour ago' marks.tsv
 cp other.tsv held.tsv && touch -d '1 hour' held.tsv
 "$loam" train t.yaml run.dir=held task.valid=held.tsv 2>log || fail "$(tail -n 1 log)"
 grep -q 'goes on with the examples that it read at its start (held/task/train), not with held.tsv as it is now' log || fail "$(cat log)"
+# So does a run whose config.yaml was edited to name another table, whatever that table's time.
+cp other.tsv third.tsv && touch -d '2 days ago' third.tsv && sed -i 's#/marks.tsv#/third.tsv#' held/config.yaml
+"$loam" train held train.length='41 steps' 2>log || fail "$(tail -n 1 log)"
+grep -q 'read at its start (.*held/task/train), not with .*third.tsv as it is now' log || fail "$(cat log)"
 rm run/config.yaml # its examples stay, too
 "$loam" train t.yaml 2>log || fail "$(tail -n 1 log)"
 rm marks.tsv

@@ -30,6 +30,7 @@ typedef struct DatasetMeta {
     char *labels;         /* names of the classes, separated by commas (data/labels.h); NULL means none */
     int64_t tree_bytes;   /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
     char tree_hash[17];   /* xxh3-64 of PREFIX.tree as hexadecimal digits */
+    char source_hash[17]; /* of a task's examples: the same of the files that hold them; "" means unknown */
 } DatasetMeta;
 
 typedef struct Dataset {

@@ -21,7 +21,7 @@ static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError 
     if (meta.tree_bytes > 0)
         log_warning("%s.tree is left out: a copy of a dataset has no syntax trees", like->prefix);
     meta.tree_bytes = 0;
-    meta.tree_hash[0] = '\0';
+    meta.tree_hash[0] = meta.source_hash[0] = '\0';
     if (meta.vocab == 0)
         meta.vocab = narrow ? 65499 : INT32_MAX;
     if (!io_make_directories(folder, error))

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define MAX_BYTES ((size_t)1 << 20)
-#define LAYOUT    "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*, s:o*, s:o*}"
+#define LAYOUT    "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*, s:o*, s:o*, s:s*}"
 #define STRICT_LAYOUT                                                                                                  \
-    "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?{s:i, s:I, s?s !}, s?b, s?{s:s, s?s !}, s?{s:s, s:I !} !}"
+    "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?{s:i, s:I, s?s !}, s?b, s?{s:s, s?s !}, s?{s:s, s:I !}, s?s !}"
 
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 {
@@ -40,7 +40,8 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
                          : NULL,
         "tree",
         meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes", (json_int_t)meta->tree_bytes)
-                             : NULL);
+                             : NULL,
+        "source", *meta->source_hash ? meta->source_hash : NULL);
     return json_write_file(path, root, JSON_INDENT(2) | JSON_PRESERVE_ORDER, "\n", error);
 }
 
@@ -78,12 +79,13 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
     json_int_t size, documents, tokens, unknown = -1, tree_bytes = 0;
     const char *hash, *kind, *tree_hash = "", *label_kind = label_kind_names[LABELS_NONE], *labels = NULL;
     LabelKind learns;
-    const char *commonest = "";
+    const char *commonest = "", *source_hash = "";
     int version, append_eod, unknown_id = -1, held_out = 0;
     if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
                        "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "unknown",
                        "id", &unknown_id, "tokens", &unknown, "commonest", &commonest, "held_out", &held_out, "labels",
-                       "kind", &label_kind, "names", &labels, "tree", "hash", &tree_hash, "bytes", &tree_bytes) != 0)
+                       "kind", &label_kind, "names", &labels, "tree", "hash", &tree_hash, "bytes", &tree_bytes,
+                       "source", &source_hash) != 0)
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
@@ -106,6 +108,7 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .tree_bytes = tree_bytes };
     copy_characters(meta->commonest, commonest, sizeof meta->commonest);
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
+    g_strlcpy(meta->source_hash, source_hash, sizeof meta->source_hash);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "data/dataset/dataset.h"
 #include "data/task/special.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -199,6 +200,23 @@ static bool publish_copy(Output *output, const char *path, bool good, GError **e
     return good && (output->copy == NULL || io_publish(output->copy, path, error));
 }
 
+void task_source_hash(char hash[17], const char *path)
+{
+    g_auto(GStrv) several = text_list(path);
+    char *const one[] = { (char *)(uintptr_t)path, NULL };
+    uint64_t of_all = 0;
+    *hash = '\0';
+    for (char *const *file = g_file_test(path, G_FILE_TEST_EXISTS) ? one : several; *file; file++) {
+        /* a pipe has no bytes to come back to */
+        GMappedFile *bytes = g_file_test(*file, G_FILE_TEST_IS_REGULAR) ? g_mapped_file_new(*file, false, NULL) : NULL;
+        if (!bytes)
+            return;
+        of_all = XXH3_64bits_withSeed(g_mapped_file_get_contents(bytes), g_mapped_file_get_length(bytes), of_all);
+        g_mapped_file_unref(bytes);
+    }
+    g_snprintf(hash, 17, "%016" PRIx64, of_all);
+}
+
 /* keep: writes PREFIX.jsonl, too, a copy of the records. trains: the examples are trained on. */
 static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep, bool trains,
                          Comparison *comparison, GError **error)
@@ -209,6 +227,7 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     meta.label_kind = encoder->task->learns;
     meta.labels = labels_have_names(meta.label_kind) ? (char *)(uintptr_t)encoder->labels : NULL;
     meta.held_out = file->part == TASK_PART_HELD_OUT;
+    task_source_hash(meta.source_hash, file->path);
     TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, true, error);
     if (!reader)
         return false;
