@@ -93,6 +93,13 @@ static Lengths measure_lengths(const Indexed *set)
     return lengths;
 }
 
+/* Whether unknown tokens were counted in these documents: PREFIX.json counts those of the whole dataset, not of a part.
+ */
+static bool counts_unknown(const Dataset *data)
+{
+    return data->meta.has_unknown && data->meta.counts.documents == indexed_documents(data->set);
+}
+
 /* At most `limit` ids of a document; NULL on an error. */
 static GArray *document_ids(const Indexed *set, int64_t document, int64_t limit, GError **error)
 {
@@ -153,7 +160,7 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
                   meta->label_kind == LABELS_NONE
                       ? NULL
                       : json_pack("{s:s, s:s*}", "kind", label_kind_names[meta->label_kind], "names", meta->labels),
-                  "unknown", meta->has_unknown ? json_integer(meta->counts.unknown) : NULL, "check", checked);
+                  "unknown", counts_unknown(data) ? json_integer(meta->counts.unknown) : NULL, "check", checked);
     if (good)
         return print_json_line(root, error);
     json_decref(root);
@@ -240,7 +247,7 @@ static bool print_dataset_text(const Dataset *data, const Lengths *lengths, cons
         printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
-    if (data->meta.has_unknown) {
+    if (counts_unknown(data)) {
         g_autofree char *unknown = text_grouped(data->meta.counts.unknown),
                         *share = dataset_unknown_share(&data->meta.counts);
         printf("unknown tokens  %s, %s%s%s\n", unknown, share, *data->meta.commonest ? ": " : "", data->meta.commonest);
