@@ -59,6 +59,8 @@ expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on'
 sed '9s/bad/BAD/' marks.tsv >spelt.tsv
 expect 0 'spelt.tsv: are "BAD" and "bad" one answer?' "${prepared[@]}" task.data=spelt.tsv task.valid=
 grep -q 'spelt.tsv: 1 of 400 targets have characters that the tokenizer does not know, so no model can write them, such as "BAD"' err || fail "$(cat err)"
+sed 's/\tgood/\tba  d/' marks.tsv >gap.tsv
+expect 0 'gap.tsv: the tokenizer makes "ba d" of the answer "ba  d", so no model can write it' "${prepared[@]}" task.data=gap.tsv task.valid=
 printf '{"text": "bari", "mark": ["bad", "good"]}\n{"text": "koti", "mark": ["bad"]}\n' >lists.jsonl
 expect 0 'lists.jsonl: 1 examples have several right answers, of which the first is trained on' "${prepared[@]}" task.data=lists.jsonl task.valid=
 # A table with answers of another spelling, the first rows of a table.

@@ -409,11 +409,26 @@ static bool is_choice(const Comparison *c, const Task *task)
     return task->learns == LABELS_NONE && task_is_choice(g_hash_table_size(c->trained), c->n_trained);
 }
 
-/* Warns of answers to choose from that are probably one. */
-static void warn_alike(const Comparison *c, const char *path)
+/* The text that the tokenizer makes of an answer's ids, if it is another one: in lower case, or with one space for two.
+ * NULL means that it is not, or that an id is the unknown token, which note_unknown counts. g_free. */
+static char *changed_by(const Tokenizer *tok, const char *answer)
+{
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    const int32_t unknown = tokenizer_unk(tok);
+    if (!tokenizer_encode(tok, answer, strlen(answer), true, ids, NULL))
+        return NULL;
+    for (guint i = 0; i < ids->len; i++)
+        if (g_array_index(ids, int32_t, i) == unknown)
+            return NULL;
+    g_autofree char *text = tokenizer_decode_answer(tok, ids, NULL), *right = g_strstrip(g_strdup(answer));
+    return text && strcmp(g_strstrip(text), right) != 0 ? g_steal_pointer(&text) : NULL;
+}
+
+/* Warns of answers to choose from that are probably one, or that no model can write. */
+static void warn_answers(const Comparison *c, const Tokenizer *tok, const char *path)
 {
     g_autoptr(GPtrArray) answers = g_ptr_array_new();
-    g_autofree char *a = NULL, *b = NULL;
+    g_autofree char *a = NULL, *b = NULL, *text = NULL;
     GHashTableIter each;
     gpointer answer;
     g_hash_table_iter_init(&each, c->trained);
@@ -424,6 +439,10 @@ static void warn_alike(const Comparison *c, const char *path)
         log_warning("%s: are %s and %s one answer? A model learns to write both, and scores tell them apart unless "
                     "they differ only in white space around them",
                     path, a, b);
+    for (guint i = 0; i < answers->len && !text; i++)
+        if ((text = changed_by(tok, answers->pdata[i])))
+            log_warning("%s: the tokenizer makes \"%s\" of the answer \"%s\", so no model can write it", path, text,
+                        (char *)answers->pdata[i]);
 }
 
 /* Warns of held-out inputs that are trained on, and of right answers that a model which chooses never sees. */
@@ -450,7 +469,7 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
         (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
         prepare_file(encoder, train, prefix, false, true, &comparison, error);
     if (good && !encoder->passing && is_choice(&comparison, encoder->task))
-        warn_alike(&comparison, train->path);
+        warn_answers(&comparison, encoder->tok, train->path);
     if (good && valid->path && !encoder->passing && !told)
         report_comparison(&comparison, encoder->task, valid->path);
     task_overlap_free(comparison.inputs);
