@@ -321,17 +321,22 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
 /* Options in which two models may differ and still exchange weights: they determine no weights, or only weights of
  * heads, which model_copy_weights skips if they do not match. */
 static const char *const free_options[] = {
-    "model.preset",         "model.vocab_multiple",   "model.init",   "model.init_std",      "model.init_scale_outputs",
-    "model.head_transform", "model.head_bias",        "model.pooler", "model.sentence_head", "model.classifier",
-    "model.labels",         "model.classifier_dense", NULL,
+    "model.preset",        "model.vocab_multiple", "model.head_transform", "model.head_bias",        "model.pooler",
+    "model.sentence_head", "model.classifier",     "model.labels",         "model.classifier_dense", NULL,
 };
+
+/* Options of the initial weights. */
+static bool is_initial(const char *option)
+{
+    return g_str_has_prefix(option, "model.init");
+}
 
 /* Whether an option may differ between two models that exchange weights. A classifier has no projection to the
  * vocabulary, so model.tie_embeddings means nothing to it. */
 static bool may_differ(const char *option, const ModelConfig *to, const ModelConfig *from)
 {
     const bool classifies = to->classifier != LABELS_NONE || from->classifier != LABELS_NONE;
-    return g_strv_contains(free_options, option) || g_str_has_prefix(option, "lora.") ||
+    return g_strv_contains(free_options, option) || is_initial(option) || g_str_has_prefix(option, "lora.") ||
            (classifies && strcmp(option, "model.tie_embeddings") == 0);
 }
 
@@ -448,7 +453,9 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
 
 /* Options in which two models with the same parameters may differ. */
 static const char *const makers[] = {
-    "model.preset", "model.vocab_multiple", "model.init", "model.init_std", "model.init_scale_outputs", NULL,
+    "model.preset",
+    "model.vocab_multiple",
+    NULL,
 };
 
 /* Whether both models have the same parameters with the same meaning. */
@@ -458,7 +465,7 @@ static bool same_parameters(const ModelConfig *a, const ModelConfig *b)
     bool same = same_adapters(&a->lora, &b->lora);
     for (guint i = 0; same && i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
-        same = g_strv_contains(makers, row->name) || g_str_has_prefix(row->name, "lora.");
+        same = g_strv_contains(makers, row->name) || is_initial(row->name) || g_str_has_prefix(row->name, "lora.");
     }
     return same;
 }

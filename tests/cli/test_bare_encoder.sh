@@ -30,7 +30,7 @@ for family in bert:bert-base:BertForMaskedLM roberta:roberta-base:RobertaForMask
     grep -q "$class" "$name-back/config.json" || fail "$name: $(cat "$name-back/config.json")"
     echo "ok: $name goes on as $class"
 done
-# A task, or an explicit option, leaves the encoder as it is.
+# A task, or an explicit option, leaves the encoder as it is. Options of initial weights are free.
 # shellcheck disable=SC2086
-"$loam" train c.yaml run.dir=plain train.init=bert-hf model.head_transform=false model.head_bias=false $settings 2>log || fail "$(tail -n 1 log)"
+"$loam" train c.yaml run.dir=plain train.init=bert-hf model.head_transform=false model.head_bias=false model.init_zero_outputs=true $settings 2>log || fail "$(tail -n 1 log)"
 ! grep -q 'initialised randomly' log || fail "$(cat log)"
