@@ -314,3 +314,34 @@ void text_append_wrapped(GString *out, const char *text, glong column, int inden
     }
     g_string_append_c(out, '\n');
 }
+
+/* Number of the bytes at `at`, which begin no whole character, that are the start of one; at least 1. */
+static size_t start_bytes(const char *at, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)at, lead = p[0];
+    const uint8_t low = lead == 0xe0   ? 0xa0
+                        : lead == 0xf0 ? 0x90
+                                       : 0x80,
+                  high = lead == 0xed   ? 0x9f
+                         : lead == 0xf4 ? 0x8f
+                                        : 0xbf;
+    const size_t whole = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (n < 2 || lead < 0xc2 || lead > 0xf4 || p[1] < low || p[1] > high)
+        return 1;
+    size_t i = 2;
+    while (i < whole && i < n && (p[i] & 0xc0) == 0x80)
+        i++;
+    return i;
+}
+
+void text_append_valid(GString *to, const char *bytes, size_t n, const char *other)
+{
+    const char *end = bytes + n, *bad;
+    while (!g_utf8_validate_len(bytes, (gsize)(end - bytes), &bad)) {
+        const bool nul = *bad == 0; /* for GLib no text holds it */
+        g_string_append_len(to, bytes, bad - bytes + nul);
+        g_string_append(to, nul ? "" : other);
+        bytes = bad + start_bytes(bad, (size_t)(end - bad));
+    }
+    g_string_append_len(to, bytes, end - bytes);
+}

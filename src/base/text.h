@@ -46,3 +46,6 @@ char *text_shell_word(const char *word);
 /* A message, or the name of a file, in one line and without control characters, which a terminal would obey: those of
  * file names and of files are written as \x1b, line ends as \x0a. */
 char *text_printable(const char *text);
+/* Appends bytes as UTF-8, with `other` for what is not: once for each longest start of a character that does not go on,
+ * and for each other byte, as Rust and Python do with U+FFFD. */
+void text_append_valid(GString *to, const char *bytes, size_t n, const char *other);

@@ -1,6 +1,7 @@
 #include "text/kind.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "text/byte_bpe/byte_bpe.h"
 
 #include <string.h>
@@ -85,9 +86,11 @@ static bool decode_bytes(const void *opaque, const int32_t *ids, int64_t n, Text
                          GError **error)
 {
     (void)opaque, (void)edges, (void)error;
+    g_autoptr(GString) bytes = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] >= FIRST_BYTE && ids[i] < FIRST_EXTRA)
-            g_string_append_c(text, (char)(ids[i] - FIRST_BYTE));
+            g_string_append_c(bytes, (char)(ids[i] - FIRST_BYTE));
+    text_append_valid(text, bytes->str, bytes->len, ""); /* ByT5Tokenizer leaves out what is not UTF-8 */
     return true;
 }
 

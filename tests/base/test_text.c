@@ -177,6 +177,23 @@ static void control_characters_are_written_out(void)
            "2J \xc2\xa0 \xc3\x9b \xff");
 }
 
+/* What b.decode("utf-8", errors="replace") of Python and String::from_utf8_lossy of Rust give. */
+static void what_is_not_utf8_is_replaced_once_for_each_start_of_a_character(void)
+{
+    static const char *const cases[][2] = {
+        { "a\xe2\x96", "a\uFFFD" },         { "\xe2\x96z", "\uFFFDz" },
+        { "\xf0\x9f\x91|", "\uFFFD|" },     { "\x80\x80", "\uFFFD\uFFFD" },
+        { "\xc0\xaf", "\uFFFD\uFFFD" },     { "\xed\xa0\x80", "\uFFFD\uFFFD\uFFFD" },
+        { "\xf4\x90z", "\uFFFD\uFFFDz" },   { "\xe2\xe2\x96\x81", "\uFFFD\u2581" },
+        { "\xff\xc3\xa9", "\uFFFD\u00e9" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GString) got = g_string_new(NULL);
+        text_append_valid(got, cases[i][0], strlen(cases[i][0]), "\uFFFD");
+        g_assert_cmpstr(got->str, ==, cases[i][1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -191,5 +208,7 @@ int main(int argc, char **argv)
     g_test_add_func("/text/grouped_has_commas", grouped);
     g_test_add_func("/text/number_reads_back", numbers_read_back);
     g_test_add_func("/text/control_characters_are_written_out", control_characters_are_written_out);
+    g_test_add_func("/text/what_is_not_utf8_is_replaced_once_for_each_start_of_a_character",
+                    what_is_not_utf8_is_replaced_once_for_each_start_of_a_character);
     return g_test_run();
 }

@@ -97,12 +97,22 @@ static void json_reads_pieces_with_nul(void)
     g_assert_cmpstr(json->pieces->pdata[1], ==, "A");
 }
 
+/* As ByT5Tokenizer, which leaves out bytes that are not UTF-8. */
+static void bytes_that_are_no_text_are_left_out(void)
+{
+    static const int32_t ids[] = { 'a' + 3, 0xe2 + 3, 0x96 + 3, 'b' + 3, 0xc3 + 3, 0xa9 + 3, 0xff + 3 };
+    g_autoptr(Tokenizer) tok = tokenizer_open("bytes", NULL);
+    g_autofree char *text = tokenizer_decode(tok, ids, G_N_ELEMENTS(ids), NULL);
+    g_assert_cmpstr(text, ==, "ab\u00e9");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/bytes/are_the_ids_of_byt5", bytes_are_ids_of_byt5);
     g_test_add_func("/bytes/come_back", bytes_come_back);
     g_test_add_func("/bytes/a_nul_does_not_end_a_decoded_text", a_nul_does_not_end_a_decoded_text);
+    g_test_add_func("/bytes/bytes_that_are_no_text_are_left_out", bytes_that_are_no_text_are_left_out);
     g_test_add_func("/tokenizer_json/reads_merges_old_and_new", json_reads_merges_old_and_new);
     g_test_add_func("/tokenizer_json/refuses_what_is_no_tokenizer", json_refuses_what_is_no_tokenizer);
     g_test_add_func("/tokenizer_json/reads_pieces_with_nul", json_reads_pieces_with_nul);

@@ -71,11 +71,34 @@ static void sentinels_count_down_from_the_top(void)
     tokenizer_close(tok);
 }
 
+/* What the decoders ByteFallback and ByteLevel of tokenizers make of bytes that are no character. */
+static void parts_of_characters_are_decoded_as_in_the_reference(void)
+{
+    static const struct {
+        const char *file, *pieces[4], *want;
+    } cases[] = {
+        { GOLDEN "llama/tokenizer.json", { "<0xE3>", "<0x81>", "<0x41>" }, "\uFFFD\uFFFD\uFFFD" },
+        { GOLDEN "llama/tokenizer.json", { "<0xC3>", "<0xA9>", "a", "<0xE3>" }, "\u00e9a\uFFFD" },
+        { GOLDEN "byte-bpe/tokenizer.json", { "\u00e3", "\u0123", "A" }, "\uFFFDA" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(Tokenizer) tok = tokenizer_open(cases[i].file, NULL);
+        int32_t ids[4];
+        int n = 0;
+        for (; n < 4 && cases[i].pieces[n]; n++)
+            ids[n] = tokenizer_id(tok, cases[i].pieces[n]);
+        g_autofree char *text = tokenizer_decode(tok, ids, n, NULL);
+        g_assert_cmpstr(text, ==, cases[i].want);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(models); i++)
         g_test_add_data_func(models[i].path, GSIZE_TO_POINTER(i), gives_the_library_s_ids);
     g_test_add_func("/golden/sentinels_count_down_from_the_top", sentinels_count_down_from_the_top);
+    g_test_add_func("/golden/parts_of_characters_are_decoded_as_in_the_reference",
+                    parts_of_characters_are_decoded_as_in_the_reference);
     return g_test_run();
 }

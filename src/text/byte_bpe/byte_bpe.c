@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "text/byte_bpe/model.h"
 
 #include <string.h>
@@ -180,8 +181,7 @@ static bool decode_bpe(const void *opaque, const int32_t *ids, int64_t n, TextEd
         const char *piece = g_bytes_get_data(model->bytes->pdata[ids[i]], &size);
         g_string_append_len(bytes, piece, (gssize)size);
     }
-    g_autofree char *valid = g_utf8_make_valid(bytes->str, (gssize)bytes->len);
-    g_string_append(text, valid);
+    text_append_valid(text, bytes->str, bytes->len, "\uFFFD");
     return true;
 }
 

@@ -254,26 +254,43 @@ static const char *decoded_text(const Unigram *unigram, int32_t id)
     return shown ? shown : piece_at(unigram, id)->text;
 }
 
+/* Appends and empties a run of byte pieces. As in ByteFallback of tokenizers, each byte of a run that is not UTF-8 as a
+ * whole becomes U+FFFD. */
+static void append_run(GString *out, GString *run)
+{
+    const bool valid = g_utf8_validate_len(run->str, run->len, NULL);
+    if (valid)
+        g_string_append_len(out, run->str, (gssize)run->len);
+    for (gsize i = 0; !valid && i < run->len; i++)
+        g_string_append(out, "\uFFFD");
+    g_string_truncate(run, 0);
+}
+
 static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
                            G_GNUC_UNUSED GError **error)
 {
     const Unigram *unigram = model;
-    g_autoptr(GString) out = g_string_new(NULL);
+    g_autoptr(GString) out = g_string_new(NULL), run = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         const SpPiece *piece = piece_at(unigram, ids[i]);
         int byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
-        if (byte >= 0)
-            g_string_append_c(out, (char)byte);
-        else if (piece->type == SP_UNKNOWN)
+        if (byte >= 0) {
+            g_string_append_c(run, (char)byte);
+            continue;
+        }
+        if (piece->type == SP_CONTROL)
+            continue;
+        append_run(out, run);
+        if (piece->type == SP_UNKNOWN)
             g_string_append(out, " \xe2\x81\x87 ");
-        else if (piece->type != SP_CONTROL)
+        else
             append_with_spaces(out, decoded_text(unigram, ids[i]));
     }
-    g_autofree char *valid = g_utf8_make_valid(out->str, (gssize)out->len);
+    append_run(out, run);
     const UnigramText *plan = &unigram->text;
     bool prefixes = plan->scheme != PREPEND_NEVER || normalizer_prefixes(plan->normalizer);
-    bool prefixed = !edges.after_blank && prefixes && valid[0] == ' ';
-    g_string_append(text, valid + prefixed);
+    bool prefixed = !edges.after_blank && prefixes && out->str[0] == ' ';
+    g_string_append(text, out->str + prefixed);
     return true;
 }
 
