@@ -150,6 +150,18 @@ Amount outline_capacity(const Outline *o, Amount amount)
     return amount;
 }
 
+/* The samples from `first` to `end` that train.skip_samples leaves out. */
+static int64_t left_out(const Config *config, int64_t first, int64_t end)
+{
+    SkipRange ranges[SKIP_RANGES];
+    int n;
+    int64_t samples = 0;
+    config_skip_ranges(config, ranges, &n, NULL);
+    for (int i = 0; i < n; i++)
+        samples += MAX(MIN(ranges[i].end, end) - MAX(ranges[i].first, first), 0);
+    return samples;
+}
+
 /* The steps of the run up to an amount: if it counts samples or tokens, those that the run has made, with whatever
  * batch size, and those that read what is left of it. Samples hold as many tokens as they do on average. -1 means
  * unknown. */
@@ -164,6 +176,9 @@ static int64_t steps_to(const Outline *o, Amount amount, bool whole)
     if (end < 0)
         return config_steps(o->config, amount, o->epoch);
     end += goes_on ? trained->samples : 0;
+    if (config_tokens(o->config, amount) <=
+        0) /* samples that are left out count as read, and none of their tokens does */
+        end -= left_out(o->config, trained->samples, end);
     return trained->steps + batch_steps(&o->batches, trained->samples, end, whole);
 }
 

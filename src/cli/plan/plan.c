@@ -77,10 +77,11 @@ static void add_length(GString *lines, const Outline *o, double tokens)
     const Config *config = o->config;
     const AmountUnit unit = config->train.length.unit;
     const bool counted = unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON,
-               timed = unit == UNIT_SECONDS && o->steps == o->length;
+               timed = unit == UNIT_SECONDS && o->steps == o->length,
+               estimated = counted || timed || *config->train.skip_samples; /* a range costs up to a batch more */
     g_autofree char *count = text_count(tokens);
-    plan_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted || timed ? "about " : "", o->steps,
-              count, counted || timed || o->objective->choose ? " (an estimate)" : "");
+    plan_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", estimated ? "about " : "", o->steps, count,
+              estimated || o->objective->choose ? " (an estimate)" : "");
     if (o->steps == o->length)
         return;
     g_autofree char *stop = amount_format(config->train.stop_at), *length = amount_format(config->train.length);
