@@ -212,7 +212,7 @@ static void take_event(ReportRun *run, json_t *record, int64_t step)
         run->start = json_incref(start);
     }
     const ReportKind kind = json_is_true(json_object_get(record, "failed")) ? KIND_ERROR : report_kind(what);
-    run->killed += kind == KIND_START && run->open;
+    run->killed += run->open && (kind == KIND_START || g_str_has_prefix(what, METRIC_START_FAILED));
     run->open = kind == KIND_START || (run->open && kind != KIND_STOP && kind != KIND_END && kind != KIND_ERROR);
     add_report_event(run, record, step, kind, what);
 }

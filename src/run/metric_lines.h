@@ -24,6 +24,9 @@ typedef enum MetricKind {
 } MetricKind;
 extern const char *const metric_kind_names[]; /* "train", …: the "kind" of a record */
 
+#define METRIC_START_FAILED                                                                                            \
+    "the start failed: " /* an event of a command that ended before it started the run begins so */
+
 typedef struct MetricRecord {
     MetricKind kind;
     int64_t step;    /* -1 means none */
