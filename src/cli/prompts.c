@@ -29,9 +29,15 @@ PromptFormat prompt_format(Model *model, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
     const int64_t positions = model_config_bounds_length(config) ? config->max_positions : MAX_PROMPT_TOKENS;
-    PromptFormat format = {
-        .tok = tok, .vocab = config->vocab, .start = -1, .mask = -1, .most_tokens = MIN(positions, MAX_PROMPT_TOKENS)
-    };
+    PromptFormat format = { .tok = tok,
+                            .vocab = config->vocab,
+                            .start = -1,
+                            .mask = -1,
+                            .padding = -1,
+                            .most_tokens = MIN(positions, MAX_PROMPT_TOKENS) };
+    if (model_config_architecture(config) == ARCHITECTURE_ROBERTA &&
+        model_roles(model)->pad == (int32_t)config->position_offset - 1)
+        format.padding = model_roles(model)->pad;
     if (config->n_enc == 0)
         format.start = model_roles(model)->bos;
     if (tok == NULL)
@@ -130,6 +136,18 @@ static bool parse_object(const PromptFormat *format, const char *line, Prompt *p
     return prompt_parse_json(format, value, format->field, prompt->ids, error);
 }
 
+/* Warns once of a padding token in a text of RoBERTa. */
+static void remark_padding(const PromptFormat *format, const GArray *ids)
+{
+    static bool said;
+    for (guint i = 0; i < ids->len && !said; i++)
+        if (format->padding >= 0 && g_array_index(ids, int32_t, i) == format->padding) {
+            log_warning("a text has id %d, RoBERTa's padding: transformers gives it, and what follows, other positions",
+                        format->padding);
+            said = true;
+        }
+}
+
 static bool parse_line(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
 {
     if (format->as_lines) {
@@ -145,6 +163,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
             return false;
         start_empty(format, prompt->ids);
     }
+    remark_padding(format, prompt->ids);
     if (format->most_tokens > 0 && prompt->ids->len > format->most_tokens)
         return fail_user(error, "%u tokens; a prompt has at most %" PRId64 "%s", prompt->ids->len, format->most_tokens,
                          format->most_tokens < MAX_PROMPT_TOKENS ? ", the positions of this model" : "");

@@ -17,6 +17,7 @@ typedef struct PromptFormat {
     TextFrame frame;     /* special tokens around a text; not added to prompts that are token ids */
     int32_t start;       /* an empty prompt becomes this one id; -1 means that an empty prompt is an error */
     int32_t mask;        /* id of BERT's mask token, which a text contains as its piece ("[MASK]"); -1 means none */
+    int32_t padding;     /* RoBERTa's padding token, from which loam counts positions otherwise; -1 means none */
     const char *field;   /* lines are JSON objects with the prompt in this field, as a string or an array of ids; NULL
                             means not JSON */
     int64_t most_tokens; /* a longer prompt is an error; 0 means that the caller truncates */

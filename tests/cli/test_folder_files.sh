@@ -32,6 +32,13 @@ P
 embed >"$work/mean"
 echo "ok: white space before the header of a safetensors file"
 
+# transformers counts the positions of a RoBERTa without its padding tokens.
+for ids in '0 7 9 2 1' '0 7 9 2'; do
+    "$loam" embed --model tests/parity/roberta --ids <<<"$ids" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    told=$(grep -c "a text has id 1, RoBERTa's padding" "$work/err" || true)
+    [ "$told" = "$(grep -o '\b1$' <<<"$ids" | wc -l)" ] || fail "$ids: $(cat "$work/err")"
+done
+
 # What sentence-transformers declares; the expected vectors are its formulas on the vectors of the tokens.
 embed --pooling none >"$work/tokens"
 mkdir "$folder/1_Pooling"
