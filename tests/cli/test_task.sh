@@ -13,6 +13,7 @@ optim: { name: adamw, lr: 5e-3, schedule: constant, warmup: 0 steps }
 YAML
 "$loam" train config.yaml 2>log || fail "train: $(tail -n 3 log)"
 grep -q 'marks.tsv, held out: [0-9]* examples' log || fail "$(cat log)"
+grep -q '^labels to train on: bad 1[0-9]*, good 1[0-9]*$' log || fail "$(cat log)"
 echo "ok: one command trains on a table"
 
 "$loam" eval runs/a --task --out predictions.jsonl >scores 2>err || fail "eval: $(cat err)"

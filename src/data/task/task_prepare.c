@@ -10,12 +10,14 @@
 #include <xxhash.h>
 
 #define QUOTED_ROWS  1000 /* rows of a table in which quoted cells are looked for */
+#define MOST_LISTED  40   /* answers that are listed */
 #define MOST_ANSWERS 100  /* different answers that a choice has at most */
 
 /* The held-out examples beside those that are trained on. */
 typedef struct Comparison {
     TaskOverlap *inputs, *answers;
-    GHashTable *trained; /* char *: different answers that are trained on, up to one more than MOST_ANSWERS */
+    GHashTable *trained; /* char *: different answers that are trained on, up to one more than MOST_ANSWERS, and how
+                            many examples have each (guint) */
     int64_t n_trained;   /* examples that are trained on */
 } Comparison;
 
@@ -94,6 +96,13 @@ static guint count_targets(const Task *task, const TaskExample *example)
     return task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
 }
 
+static void count_answer(GHashTable *answers, const char *answer)
+{
+    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(answers, answer));
+    if (n > 0 || g_hash_table_size(answers) <= MOST_ANSWERS)
+        g_hash_table_insert(answers, g_strdup(answer), GUINT_TO_POINTER(n + 1));
+}
+
 static void compare_example(const Output *output, const TaskExample *example)
 {
     Comparison *c = output->comparison;
@@ -108,9 +117,8 @@ static void compare_example(const Output *output, const TaskExample *example)
         task_overlap_train(c->answers, target);
     else if (answer)
         task_overlap_hold(c->answers, target, target);
-    if (answer && output->trains && g_hash_table_size(c->trained) <= MOST_ANSWERS &&
-        !g_hash_table_contains(c->trained, answer))
-        g_hash_table_add(c->trained, g_strdup(answer));
+    if (answer && output->trains)
+        count_answer(c->trained, answer);
 }
 
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
@@ -424,8 +432,20 @@ static char *changed_by(const Tokenizer *tok, const char *answer)
     return text && strcmp(g_strstrip(text), right) != 0 ? g_steal_pointer(&text) : NULL;
 }
 
-/* Warns of answers to choose from that are probably one, or that no model can write. */
-static void warn_answers(const Comparison *c, const Tokenizer *tok, const char *path)
+/* Logs how many examples have each answer, of those whose names come first: "bad 300, good 60". */
+static void report_counts(const Comparison *c, const GPtrArray *answers)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < MIN(answers->len, MOST_LISTED); i++)
+        g_string_append_printf(text, "%s%s %u", i ? ", " : "", (const char *)answers->pdata[i],
+                               GPOINTER_TO_UINT(g_hash_table_lookup(c->trained, answers->pdata[i])));
+    if (answers->len > MOST_LISTED)
+        g_string_append_printf(text, ", and %u more", answers->len - MOST_LISTED);
+    log_info("labels to train on: %s", text->str);
+}
+
+/* Lists answers to choose from, and warns of those that are probably one, or that no model can write. */
+static void report_choice(const Comparison *c, const Tokenizer *tok, const char *path)
 {
     g_autoptr(GPtrArray) answers = g_ptr_array_new();
     g_autofree char *a = NULL, *b = NULL, *text = NULL;
@@ -435,6 +455,7 @@ static void warn_answers(const Comparison *c, const Tokenizer *tok, const char *
     while (g_hash_table_iter_next(&each, &answer, NULL))
         g_ptr_array_add(answers, answer);
     g_ptr_array_sort(answers, text_compare);
+    report_counts(c, answers);
     if (labels_find_alike(answers, &a, &b))
         log_warning("%s: are %s and %s one answer? A model learns to write both, and scores tell them apart unless "
                     "they differ only in white space around them",
@@ -469,7 +490,7 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
         (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
         prepare_file(encoder, train, prefix, false, true, &comparison, error);
     if (good && !encoder->passing && is_choice(&comparison, encoder->task))
-        warn_answers(&comparison, encoder->tok, train->path);
+        report_choice(&comparison, encoder->tok, train->path);
     if (good && valid->path && !encoder->passing && !told)
         report_comparison(&comparison, encoder->task, valid->path);
     task_overlap_free(comparison.inputs);
