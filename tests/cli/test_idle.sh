@@ -32,6 +32,7 @@ says 'optim.clip_threshold, optim.decay_rate: without effect, since optim.name i
 says 'optim.lr, optim.schedule: without effect, since optim.relative_step is true' optim.relative_step=true optim.lr=3e-3 optim.schedule=linear
 expect 0 'relative_step' "$loam" plan config.yaml run.dir=runs/relative optim.relative_step=true --options
 ! grep -q 'without effect' err || fail "named, though nobody gave it: $(cat err)"
+says 'train.tf32: without effect, since train.device is cpu' train.tf32=true
 says 'optim.cycle_growth: without effect, since optim.cycle is 0 steps' optim.schedule=cosine optim.cycle_growth=2
 says 'optim.decay_until: without effect, since optim.cycle is 5 steps' optim.schedule=cosine optim.cycle=5 optim.decay_until=9
 says 'optim.init_lr: without effect, since optim.warmup is 0 steps' optim.warmup=0 optim.init_lr=1e-5

@@ -384,6 +384,7 @@ static const IdleRule rules[] = {
     { "fp16.", "train.precision", "fp16" },
     { "fp8.", "train.precision", "fp8" },
     { "train.tf32", "train.precision", "f32" },
+    { "train.tf32", "train.device", "!cpu" },
     { "train.f32_residual train.f32_gradients", "train.precision", "bf16 fp16 fp8" },
     { "train.z_loss", "model.classifier", "none" },
     { "data.noise_density", "data.objective", "span_corruption iid_denoising subtree_corruption mlm" },
