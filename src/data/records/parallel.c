@@ -22,7 +22,8 @@ static bool open_parallel_files(RecordReader *reader, GError **error)
     if (g_strv_length(paths) > RECORD_FILES)
         return fail_user(error, "%s: more than %d parallel files", reader->path, RECORD_FILES);
     if (!reader_set_columns(reader, suffix_names(paths), error))
-        return false;
+        return fail_context(error, "files between commas are the columns of one table, such as a.en,a.de; several "
+                                   "tables of the same columns are first joined to one file");
     for (; paths[reader->n_files]; reader->n_files++)
         if (!(reader->lines[reader->n_files] =
                   lines_open(paths[reader->n_files], reader->kind->returns, 0, NULL, NULL, error)))
