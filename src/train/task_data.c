@@ -1,10 +1,7 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
  * not the task's files; so do evaluations, which read the held-out examples beside it. */
 #include "base/file.h"
-#include "data/dataset/dataset.h"
 #include "train/trainer.h"
-
-#include <string.h>
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
@@ -48,20 +45,6 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
                         t->task.train);
 }
 
-/* Whether a file holds other bytes than when the dataset was made of it. */
-static bool is_changed(const char *path, const char *prefix)
-{
-    g_autofree char *json = g_strconcat(prefix, ".json", NULL);
-    DatasetMeta meta = { 0 };
-    char now[sizeof meta.source_hash];
-    if (!path || !dataset_meta_read(&meta, json, NULL))
-        return false;
-    task_source_hash(now, path);
-    const bool changed = *now && *meta.source_hash && strcmp(now, meta.source_hash) != 0;
-    dataset_meta_clear(&meta);
-    return changed;
-}
-
 void trainer_note_table(const Trainer *t)
 {
     Task task;
@@ -74,8 +57,8 @@ void trainer_note_table(const Trainer *t)
         return;
     for (guint i = 0; i < t->changes->len; i++)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
-    other |= is_changed(train.path, t->task.train);
-    if (other || is_changed(valid.path, t->task.valid))
+    other |= task_source_changed(train.path, t->task.train);
+    if (other || task_source_changed(valid.path, t->task.valid))
         log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
                     "choose another run.dir to use the new ones",
                     t->task.train, other ? train.path : valid.path,

@@ -43,6 +43,7 @@ rm marks.tsv
 [ "$(printf 'bari tuka\n' | "$loam" predict run --rank sum 2>err)" = good ] || fail "labels of a table that is gone: $(cat err)"
 sed 's/good/x/; s/bad/y/' other.tsv >marks.tsv # nor are labels those of a table that is changed
 "$loam" eval run --task --rank sum >out 2>err && awk '/^accuracy/ { exit !($3 > 90) }' out || fail "$(cat out err)"
+expect 0 'marks.tsv as it is now, and the run was trained on others' "$loam" eval run --task --shots 1 --samples 2
 rm marks.tsv
 echo "ok: without the table: $(scores run | tail -n 1)"
 

@@ -249,6 +249,8 @@ static bool open_shots(Run *run, const TaskFile *train, const EvalOptions *optio
         return true;
     if (!train->path)
         return fail_user(error, "--shots takes labelled examples of task.data, which is not set");
+    if (run->config->trained && task_source_changed(train->path, run->config->trained))
+        log_warning("--shots takes examples of %s as it is now, and the run was trained on others", train->path);
     if (model_config_bounds_length(model)) {
         run->encoder.input_length = model->max_positions;
         run->encoder.input_limit = "model.max_positions";

@@ -299,8 +299,8 @@ int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
 
 /* ---- datasets ---- */
 
-/* Sets DatasetMeta.source_hash of examples that are read from `path`: of one file, or of several. */
-void task_source_hash(char hash[17], const char *path);
+/* Whether `path`, one file or several, holds other bytes than when the dataset PREFIX was made of it. */
+bool task_source_changed(const char *path, const char *prefix);
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset
  * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy), for scores. A document is an
  * example: two sequences, the ids of input and target without EOS. The caller sets encoder->task, config, tok and the

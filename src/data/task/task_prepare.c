@@ -208,7 +208,8 @@ static bool publish_copy(Output *output, const char *path, bool good, GError **e
     return good && (output->copy == NULL || io_publish(output->copy, path, error));
 }
 
-void task_source_hash(char hash[17], const char *path)
+/* Sets DatasetMeta.source_hash of examples that are read from `path`; to "" if that is not known. */
+static void set_source_hash(char hash[17], const char *path)
 {
     g_auto(GStrv) several = text_list(path);
     char *const one[] = { (char *)(uintptr_t)path, NULL };
@@ -225,6 +226,19 @@ void task_source_hash(char hash[17], const char *path)
     g_snprintf(hash, 17, "%016" PRIx64, of_all);
 }
 
+bool task_source_changed(const char *path, const char *prefix)
+{
+    g_autofree char *json = g_strconcat(prefix, ".json", NULL);
+    DatasetMeta meta = { 0 };
+    char now[sizeof meta.source_hash];
+    if (!path || !dataset_meta_read(&meta, json, NULL))
+        return false;
+    set_source_hash(now, path);
+    const bool changed = *now && *meta.source_hash && strcmp(now, meta.source_hash) != 0;
+    dataset_meta_clear(&meta);
+    return changed;
+}
+
 /* keep: writes PREFIX.jsonl, too, a copy of the records. trains: the examples are trained on. */
 static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep, bool trains,
                          Comparison *comparison, GError **error)
@@ -235,7 +249,7 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     meta.label_kind = encoder->task->learns;
     meta.labels = labels_have_names(meta.label_kind) ? (char *)(uintptr_t)encoder->labels : NULL;
     meta.held_out = file->part == TASK_PART_HELD_OUT;
-    task_source_hash(meta.source_hash, file->path);
+    set_source_hash(meta.source_hash, file->path);
     TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, true, error);
     if (!reader)
         return false;
