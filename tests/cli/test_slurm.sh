@@ -147,6 +147,7 @@ refused '--array is 1-10, want FIRST-LAST%1, such as 1-10%1: one job of the run 
 refused '--time is 20x, want a time of up to a year such as 19h50m' --time 20x
 expect 0 '#SBATCH --time=1-07:00:00' "$loam" slurm t5.yaml run.dir="$run" --time 1d07h
 # A length in time counts the time of all jobs, so several follow each other.
+expect 1 'train.length is a time, the training time of all jobs: give --time, that of one job' "$loam" slurm t5.yaml run.dir="$run" train.length=20h
 expect 0 'train.length=20h counts the training time of all jobs: at least 3 follow each other' "$loam" slurm t5.yaml run.dir="$run" train.length=20h --time 10h
 refused '--time 2 is no longer than --signal, 120 seconds' --time 2
 refused '--ranks is 0, want 1 to 65535' --ranks 0

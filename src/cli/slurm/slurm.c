@@ -230,7 +230,7 @@ static bool estimate(Config *config, const Loader *loader, int64_t least_nodes, 
     *seconds = 0;
     if (!outline_of(&outline, config, loader, NULL, error) || !outline_time(&outline, config, 0, error))
         return false;
-    if (outline.steps <= 0 || outline.step_s <= 0 || config->train.length.unit == UNIT_SECONDS)
+    if (outline.steps <= 0 || outline.step_s <= 0)
         return true;
     const int own = config->train.threads > 0 ? (int)config->train.threads : (int)g_get_num_processors();
     const int each = config->train.threads > 0 ? (int)config->train.threads : job.cores;
@@ -282,6 +282,9 @@ static bool choose_time(Config *config, int64_t least_nodes, char **source, GErr
 {
     double seconds;
     g_autoptr(Loader) loader = NULL;
+    if (job.seconds == 0 && config->train.length.unit == UNIT_SECONDS)
+        return fail_user(error, "train.length is a time, the training time of all jobs: give --time, that of one job, "
+                                "such as --time 20h");
     if (!open_data(config, job.seconds == 0, &loader, error))
         return false;
     if (job.seconds > 0) {
