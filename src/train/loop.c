@@ -1,5 +1,6 @@
 /* loop.c: trains from the first step of this process to the last, and ends the process. */
 #include "base/fault.h"
+#include "base/file.h"
 #include "plan/trace.h"
 #include "run/heartbeat.h"
 #include "run/launch.h"
@@ -129,11 +130,12 @@ static void save_stopped(Trainer *t, GError **error)
                     t->state.steps, rule == STOP_FILE ? ", once this file is removed" : "");
 }
 
-/* A start that failed before the services were open: it is an event of the run, and its hooks hear of it. */
+/* A start that failed before the services were open: it is an event of a run that has begun, and its hooks hear of it.
+ */
 static void tell_failed_start(Trainer *t, const GError *problem)
 {
     const char *dir = t->config.run.dir;
-    const bool begun = comm_rank(t->mesh.world) == 0 && run_has_config(dir);
+    const bool begun = comm_rank(t->mesh.world) == 0 && io_exists(dir, "metrics.jsonl");
     g_autofree char *what = g_strconcat(METRIC_START_FAILED, problem->message, NULL);
     Jsonl *lines = begun ? jsonl_open(dir, INT64_MAX, NULL) : NULL;
     if (lines) {
