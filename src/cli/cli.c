@@ -341,8 +341,9 @@ char *one_line(const char *text)
 
 char *valid_text(const char *text, bool *replaced)
 {
-    *replaced |= !g_utf8_validate(text, -1, NULL);
-    return g_utf8_make_valid(text, -1);
+    char *valid = g_utf8_make_valid(text, -1);
+    *replaced |= strstr(valid, "\uFFFD") != NULL;
+    return valid;
 }
 
 static void print_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example)

@@ -88,7 +88,7 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */
 char *one_line(const char *text);
-/* A copy of the text, invalid UTF-8 replaced by U+FFFD; *replaced becomes true if any was, else stays. g_free. */
+/* A copy of the text with U+FFFD for invalid UTF-8; *replaced becomes true if it has a U+FFFD, else stays. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
 /* Runs the action argv[1] of `verb`. With --help prints the actions ("loam bench WHAT …") and `example` instead. */
