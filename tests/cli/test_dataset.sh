@@ -39,6 +39,15 @@ expect 0 "of a vocabulary of 300" "$loam" inspect dataset "$work/data" --check
 printf 'four\n\nand eleven \n' >"$work/two.txt"
 "$loam" prepare --tokenizer bytes --out "$work/two" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
 expect 0 'least 4, median 7.5, mean 7.5, most 11' "$loam" inspect dataset "$work/two"
+
+# An objective that ends its samples itself leaves out the end that a document has in the dataset, so that none has two.
+"$loam" prepare --tokenizer bytes --append-eod --out "$work/ended" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+for family in 'model.n_dec=1' 'model.family=gpt model.n_enc=0'; do
+    # shellcheck disable=SC2086
+    expect 0 ',1]' "$loam" inspect batch "$work/config.yaml" $family --json tokenizer.path=bytes data.objective=prefix_lm \
+        data.train="$work/ended" data.valid= data.target_length=0 'train.batch=2 samples'
+    ! grep -q ',1,1]' "$work/out" || fail "two ends: $(cat "$work/out")"
+done
 cp "$work/data.bin" "$work/bad.bin" && cp "$work/data.idx" "$work/bad.idx" && cp "$work/data.json" "$work/bad.json"
 printf '\377\377' | dd of="$work/bad.bin" bs=2 seek=1000 conv=notrunc status=none
 expect 1 "1 of " "$loam" inspect dataset "$work/bad" --check
@@ -152,8 +161,12 @@ expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --forma
 printf 'abcdef\n\nghijkl\n' >"$work/two.txt"
 "$loam" prepare --tokenizer bytes --out "$work/bytes" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
 printf '\310\000' | dd of="$work/bytes.bin" bs=1 seek=4 conv=notrunc status=none # the third token: byte 0xC5
-expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json
-grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"
+expect 0 'abdef' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json # as ByT5's tokenizer, which leaves it out
+echo é >"$work/accent.txt"
+"$loam" prepare --tokenizer "$work/bpe" --paragraphs --out "$work/accent" "$work/accent.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+head -c 2 "$work/accent.bin" >"$work/half" && dd if="$work/half" of="$work/accent.bin" bs=2 seek=1 conv=notrunc status=none # its first byte twice
+expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/accent" --tokenizer "$work/bpe" --documents 1 --json
+grep -q '��' "$work/out" || fail "$(cat "$work/out")"
 
 # Nothing that a run may use is replaced unless --replace says so: datasets, their held-out parts, tokenizers.
 kept() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/kept" "$@"; }

@@ -74,9 +74,9 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, Phi
 
 /* About half of the tokens of a text come before the cut and have no target. */
 static const Objective prefix_lm_alone = { OBJECTIVE("prefix_lm", STREAMS_DECODER, TEXT_DOCUMENTS, 2),
-                                           .target_share = 0.5,
+                                           .ends_itself = true, .target_share = 0.5,
                                            OBJECTIVE_STEPS(plan_alone, choose_alone, apply_alone) };
 
-const Objective prefix_lm_objective = { OBJECTIVE("prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, 2),
+const Objective prefix_lm_objective = { OBJECTIVE("prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, 2), .ends_itself = true,
                                         OBJECTIVE_STEPS(plan_prefix, choose_prefix, example_divide),
                                         .decoder_alone = &prefix_lm_alone };
