@@ -147,8 +147,9 @@ def byte_pieces():
     yield {**case("unigram", JSON, {"tokenizer_class": FAST, "unk_token": "<unk>"}, {"model": model, "added_tokens": added, "post_processor": None}),
            "texts": texts}
     bpe = {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "merges": [],
-           "vocab": {"<unk>": 0, "\u2581": 300, "h": 301, "a": 302, "b": 303}}
-    yield {**case("llama", JSON, {"tokenizer_class": FAST}, {"model": bpe, "added_tokens": added}), "texts": texts[:2]}
+           "vocab": {"<unk>": 0, "\u2581": 1, "h": 2, "a": 3, "b": 4}}
+    outside = [added[0], *({**token, "id": 5 + i} for i, token in enumerate(added[1:]))]
+    yield {**case("llama", JSON, {"tokenizer_class": FAST}, {"model": bpe, "added_tokens": outside}), "texts": texts[:2]}
 
 
 def additions(golden):

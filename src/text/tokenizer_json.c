@@ -148,6 +148,28 @@ void added_token_read(const json_t *object, AddedToken *token)
     token->normalized = json_is_true(json_object_get(object, "normalized"));
 }
 
+/* The id that Hugging Face's tokenizers give the next added token, whatever the file says: that of its content or,
+ * without one, the first after the vocabulary and the tokens before it. */
+static json_int_t id_of_added(const TokenizerJson *json, const char *content)
+{
+    const json_t *vocab = json_object_get(json->model, "vocab");
+    const json_int_t n = (json_int_t)MAX(json_object_size(vocab), json_array_size(vocab));
+    json_int_t next = n;
+    for (guint i = 0; i < json->added->len; i++) {
+        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
+        if (strcmp(token->content, content) == 0)
+            return token->id;
+        next = MAX(next, token->id + 1);
+    }
+    if (json_is_object(vocab))
+        return json_is_integer(json_object_get(vocab, content)) ? json_integer_value(json_object_get(vocab, content))
+                                                                : next;
+    for (json_int_t id = n - 1; id >= 0; id--)
+        if (strcmp(json_string_value(json_array_get(json_array_get(vocab, (size_t)id), 0)), content) == 0)
+            return id;
+    return next;
+}
+
 static bool read_added(TokenizerJson *json, GError **error)
 {
     size_t i;
@@ -162,6 +184,12 @@ static bool read_added(TokenizerJson *json, GError **error)
             return fail_user(error, "added token %zu has no content or no id", i);
         if (!set_piece(json->pieces, json_integer_value(id), token.content, error))
             return false;
+        const json_int_t own = id_of_added(json, token.content);
+        if (own != json_integer_value(id))
+            return fail_user(error,
+                             "the added token \"%s\" has the id %" JSON_INTEGER_FORMAT
+                             ", but Hugging Face's tokenizers give it %" JSON_INTEGER_FORMAT ": want that",
+                             token.content, json_integer_value(id), own);
         token.id = (int)json_integer_value(id);
         g_array_append_val(json->added, token);
     }

@@ -161,18 +161,22 @@ static void put_added(const Tokenizer *tok, json_t *root)
         if (i >= tok->n_own || has_flags_of_files(tok, added_at(tok, i)))
             append_token(tok, tokens, i);
     g_array_sort(tokens, compare_ids);
+    size_t at;
     bool follow = (int)json_object_size(vocab) == tok->facts.size &&
                   tok->size - tok->facts.size <= (int)(tok->added->len - tok->n_own);
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
-        size_t at;
         json_array_foreach(list, at, old) if (json_integer_value(json_object_get(old, "id")) == token->id) break;
         if (at < json_array_size(list))
             json_array_set_new(list, at, json_added_token(token));
         else
             json_array_append_new(list, json_added_token(token));
-        if (json_is_object(vocab) && !follow && token->id >= tok->facts.size)
-            json_object_set_new(vocab, token->content, json_integer(token->id));
+    }
+    json_array_foreach(list, at, old)
+    {
+        const char *content = json_text(old, "content");
+        if (json_is_object(vocab) && !follow && json_object_get(vocab, content) == NULL)
+            json_object_set(vocab, content, json_object_get(old, "id"));
     }
 }
 

@@ -56,7 +56,7 @@ static void json_reads_merges_old_and_new(void)
     static const char *const forms[] = { "[\"a b\", \"ab c\"]", "[[\"a\", \"b\"], [\"ab\", \"c\"]]" };
     for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
         g_autofree char *text =
-            g_strdup_printf("{\"model\": {\"vocab\": {\"a\": 0, \"c\": 2}, \"merges\": %s},"
+            g_strdup_printf("{\"model\": {\"vocab\": {\"a\": 0, \"c\": 2, \"<s>\": 4}, \"merges\": %s},"
                             "\"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": true}]}",
                             forms[i]);
         g_autoptr(TokenizerJson) json = read_json(text, NULL);
@@ -97,6 +97,21 @@ static void json_reads_pieces_with_nul(void)
     g_assert_cmpstr(json->pieces->pdata[1], ==, "A");
 }
 
+/* tokenizers 0.23.3 gives each <x> the id 1, whatever the file says. */
+static void ids_that_the_reference_does_not_give_added_tokens_are_refused(void)
+{
+    static const char *const added[] = { "{\"id\": 2, \"content\": \"<x>\"}",
+                                         "{\"id\": 2, \"content\": \"<y>\"}, {\"id\": 1, \"content\": \"<x>\"}",
+                                         "{\"id\": 1, \"content\": \"<x>\"}, {\"id\": 2, \"content\": \"<x>\"}" };
+    for (size_t i = 0; i < G_N_ELEMENTS(added); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text =
+            g_strdup_printf("{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [%s]}", added[i]);
+        g_assert_null(read_json(text, &error));
+        g_assert_nonnull(strstr(error->message, "has the id 2, but Hugging Face's tokenizers give it 1"));
+    }
+}
+
 /* As ByT5Tokenizer, which leaves out bytes that are not UTF-8. */
 static void bytes_that_are_no_text_are_left_out(void)
 {
@@ -112,6 +127,8 @@ int main(int argc, char **argv)
     g_test_add_func("/bytes/are_the_ids_of_byt5", bytes_are_ids_of_byt5);
     g_test_add_func("/bytes/come_back", bytes_come_back);
     g_test_add_func("/bytes/a_nul_does_not_end_a_decoded_text", a_nul_does_not_end_a_decoded_text);
+    g_test_add_func("/bytes/ids_that_the_reference_does_not_give_added_tokens_are_refused",
+                    ids_that_the_reference_does_not_give_added_tokens_are_refused);
     g_test_add_func("/bytes/bytes_that_are_no_text_are_left_out", bytes_that_are_no_text_are_left_out);
     g_test_add_func("/tokenizer_json/reads_merges_old_and_new", json_reads_merges_old_and_new);
     g_test_add_func("/tokenizer_json/refuses_what_is_no_tokenizer", json_refuses_what_is_no_tokenizer);
