@@ -140,7 +140,8 @@ static void find_trained(Outline *o)
 {
     TrainState state;
     read_trained(o->config, &state);
-    o->trained = (OutlineTrained){ state.steps, state.samples, state.tokens_by_capacity ? 0 : state.tokens };
+    o->trained = (OutlineTrained){ state.steps, state.samples, state.samples - state.skipped_samples,
+                                   state.tokens_by_capacity ? 0 : state.tokens };
 }
 
 Amount outline_capacity(const Outline *o, Amount amount)
@@ -157,8 +158,16 @@ static int64_t left_out(const Config *config, int64_t first, int64_t end)
     int n;
     int64_t samples = 0;
     config_skip_ranges(config, ranges, &n, NULL);
-    for (int i = 0; i < n; i++)
-        samples += MAX(MIN(ranges[i].end, end) - MAX(ranges[i].first, first), 0);
+    for (int64_t at = first, left, next; at < end; at = left == at ? next : left) {
+        left = at; /* the end of the ranges that `at` is in, which may overlap */
+        next = end;
+        for (int i = 0; i < n; i++)
+            if (ranges[i].first > at)
+                next = MIN(next, ranges[i].first);
+            else
+                left = MAX(left, MIN(ranges[i].end, end));
+        samples += left - at;
+    }
     return samples;
 }
 
@@ -176,8 +185,7 @@ static int64_t steps_to(const Outline *o, Amount amount, bool whole)
     if (end < 0)
         return config_steps(o->config, amount, o->epoch);
     end += goes_on ? trained->samples : 0;
-    if (config_tokens(o->config, amount) <=
-        0) /* samples that are left out count as read, and none of their tokens does */
+    if (config_tokens(o->config, amount) <= 0) /* samples that are left out count as read, but their tokens do not */
         end -= left_out(o->config, trained->samples, end);
     return trained->steps + batch_steps(&o->batches, trained->samples, end, whole);
 }
@@ -190,12 +198,13 @@ static int64_t run_steps(const Outline *o)
     return stop > 0 && (o->length < 0 || stop < o->length) ? stop : o->length;
 }
 
-/* Samples that the run has read after so many steps. */
+/* Samples that the run has learnt after so many steps. */
 static int64_t samples_at(const Outline *o, int64_t steps)
 {
     const OutlineTrained *trained = &o->trained;
-    return steps < trained->steps ? (int64_t)((double)trained->samples * (double)steps / (double)trained->steps)
-                                  : batch_samples(&o->batches, trained->samples, steps - trained->steps);
+    if (steps < trained->steps)
+        return (int64_t)((double)trained->learnt * (double)steps / (double)trained->steps);
+    return trained->learnt + batch_samples(&o->batches, trained->samples, steps - trained->steps) - trained->samples;
 }
 
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error)

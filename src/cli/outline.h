@@ -12,10 +12,11 @@
 bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,
                      GError **error);
 
-/* How far the run in run.dir is, by its newest checkpoint; all 0 if there is none. tokens: 0 also if amounts in tokens
- * count every sample as data.input_length of them. */
+/* How far the run in run.dir is, by its newest checkpoint; all 0 if there is none. samples: read, with those that
+ * train.skip_samples left out; learnt: without them. tokens: 0 also if amounts in tokens count every sample as
+ * data.input_length of them. */
 typedef struct OutlineTrained {
-    int64_t steps, samples, tokens;
+    int64_t steps, samples, learnt, tokens;
 } OutlineTrained;
 
 /* The numbers of a run, computed from its configuration and, if it has begun, from what it has read. */

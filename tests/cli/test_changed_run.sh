@@ -79,8 +79,12 @@ expect 0 'warning: train.keep_every is 10 steps, no multiple of train.save_every
 expect 0 'with train.save_every=1m no save is due at multiples of 10 steps' $first run.dir=clock train.save_every=1m train.keep_every=10
 $first run.dir=multiple train.save_every=5 train.keep_every=10 2>err && ! grep -q 'keep_every' err || fail "$(cat err)"
 
-# plan counts no samples that are left out: 384 of 400 samples are 48 steps of 8.
-expect 0 'the run          about 48 steps' "$loam" plan config.yaml 'train.length=400 samples' train.skip_samples=16-32
+# plan counts no samples that are left out, of ranges that overlap each once: 384 of 400 samples are 48 steps of 8.
+expect 0 'the run          about 48 steps' "$loam" plan config.yaml 'train.length=400 samples' train.skip_samples=16-32,20-28
+# Nor does it when the run goes on: 320 samples are 20.5k tokens, and the warm-up is still one of 25 steps.
+stops $first run.dir=skip 'train.length=400 samples' optim.warmup='200 samples' train.skip_samples=16-96 train.exit_every=10
+expect 0 'the run          about 40 steps, 20.5k input tokens' "$loam" plan skip
+grep -q '^warm-up ends  *at step 25$' out || fail "$(cat out)"
 # Samples that were read cannot be left out; those that are still to come can, and are not warned of again.
 "$loam" train cm/seed-1 'train.length=62 steps' train.skip_samples=100-120,470-490,484-486,600-610 2>err || fail "$(cat err)"
 for range in '100 to 119' '470 to 479'; do

@@ -215,7 +215,7 @@ static int64_t warmup_steps(const Outline *o)
     const OutlineTrained *trained = &o->trained;
     const int64_t samples = config_samples(o->config, warmup, o->epoch);
     /* a run whose batch was changed has a warm-up in samples, and made its steps with whatever batch size */
-    if (samples > 0 && batch_samples(&o->batches, 0, trained->steps) != trained->samples)
+    if (samples > 0 && batch_samples(&o->batches, 0, trained->steps) != trained->learnt)
         return samples > trained->samples
                    ? trained->steps + batch_steps(&o->batches, trained->samples, samples, false)
                    : (int64_t)ceil((double)trained->steps * (double)samples / (double)trained->samples);
