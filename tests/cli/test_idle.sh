@@ -36,6 +36,7 @@ says 'train.tf32: without effect, since train.device is cpu' train.tf32=true
 says 'optim.cycle_growth: without effect, since optim.cycle is 0 steps' optim.schedule=cosine optim.cycle_growth=2
 says 'optim.decay_until: without effect, since optim.cycle is 5 steps' optim.schedule=cosine optim.cycle=5 optim.decay_until=9
 says 'optim.init_lr: without effect, since optim.warmup is 0 steps' optim.warmup=0 optim.init_lr=1e-5
+says 'optim.init_lr: without effect, since optim.warmup is 0%' optim.warmup=0% optim.init_lr=1e-5
 says 'optim.eps2: without effect, since optim.scale_parameter is false' optim.scale_parameter=false optim.eps2=1e-4
 says 'optim.min_dim_factored: without effect, since optim.factored is false' optim.factored=false optim.min_dim_factored=4
 says 'lora.alpha: without effect, since lora.rank is 0' lora.alpha=16

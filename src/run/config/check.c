@@ -439,10 +439,10 @@ static bool is_one_of(const char *word, const char *list)
     return g_strv_contains((const char *const *)words, word);
 }
 
-/* Of an amount only the number counts: "0 steps" is 0. */
+/* Of an amount only the number counts: "0 steps" and "0%" are 0. */
 static bool is_working(const IdleRule *rule, const char *value)
 {
-    g_autofree char *first = g_strndup(value, strcspn(value, " "));
+    g_autofree char *first = g_strndup(value, strcspn(value, " %"));
     if (*rule->values == '\0' || strcmp(rule->values, "!") == 0)
         return (*value == '\0') == (*rule->values == '\0');
     return *rule->values == '!' ? !is_one_of(first, rule->values + 1) : is_one_of(first, rule->values);
