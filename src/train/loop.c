@@ -160,10 +160,12 @@ static void end_early(Trainer *t, GError **problem)
     if (mesh_lost(&t->mesh) >= 0)
         name_lost(t, *problem);
     log_file_only("%s", (*problem)->message); /* main prints it to standard error */
-    if (t->pulse && !t->services.open && !pulse_is_refused(t, *problem))
-        tell_failed_start(t, *problem);
     const bool failed = !g_error_matches(*problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
-    services_tell(t, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { (*problem)->message, .failed = failed } });
+    if (t->services.open)
+        services_tell(t,
+                      &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { (*problem)->message, .failed = failed } });
+    else if (t->pulse && !pulse_is_refused(t, *problem))
+        tell_failed_start(t, *problem);
 }
 
 /* ---- the loop ---- */

@@ -66,6 +66,9 @@ grep -q "last event: the start failed: opening $work/near.bin: No such file" "$w
 mv "$work/far.bin" "$work/near.bin"
 expect 75 'at step 10' "$loam" train "$work/start"
 [ "$(wc -l <"$work/start/why")" = 1 ] || fail "$(cat "$work/start/why")"
+rm -r "$work/start/tb" && touch "$work/start/tb" # a start that fails after metrics.jsonl is open
+expect 1 'start/tb is a file' "$loam" train "$work/start"
+[ "$(grep -c 'start/tb is a file' "$work/start/metrics.jsonl")" = 1 ] || fail "$(tail -n 2 "$work/start/metrics.jsonl")"
 
 # Tried again; and what a stop and an error tell.
 $train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
