@@ -55,7 +55,7 @@ void trainer_note_table(const Trainer *t)
     if (comm_rank(t->mesh.world) > 0 || !task_is_set(&named) || !task_configure(&task, &named, NULL) ||
         !task_files(&task, &named, &train, &valid, NULL))
         return;
-    for (guint i = 0; i < t->changes->len; i++)
+    for (guint i = 0; train.path && i < t->changes->len; i++)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
     other |= task_source_changed(train.path, t->task.train);
     if (other || task_source_changed(valid.path, t->task.valid))

@@ -34,6 +34,8 @@ grep -q 'goes on with the examples that it read at its start (held/task/train), 
 cp other.tsv third.tsv && touch -d '2 days ago' third.tsv && sed -i 's#/marks.tsv#/third.tsv#' held/config.yaml
 "$loam" train held train.length='41 steps' 2>log || fail "$(tail -n 1 log)"
 grep -q 'read at its start (.*held/task/train), not with .*third.tsv as it is now' log || fail "$(cat log)"
+"$loam" train held train.length='42 steps' task.data= 2>log || fail "$(tail -n 1 log)"
+grep -q 'goes on with the examples .*, not with .*held.tsv as it is now' log || fail "$(cat log)"
 rm run/config.yaml # its examples stay, too
 "$loam" train t.yaml 2>log || fail "$(tail -n 1 log)"
 rm marks.tsv
