@@ -344,7 +344,8 @@ static char **find_labels(const Predictor *p, const Config *config, GError **err
     if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid))
         return fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
     if (p->task->labels || task_files(p->task, &config->task, &train, &valid, error))
-        labels = rank_collect_labels(p->task, &config->task, p->encoder.tok, train.path ? &train : &valid, error);
+        labels = rank_collect_labels(p->task, &config->task, p->encoder.tok,
+                                     train.path && !config->task.trained ? &train : &valid, error);
     g_free(train.path);
     g_free(valid.path);
     return labels;

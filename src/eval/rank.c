@@ -65,6 +65,31 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
     return problem == NULL || fail_with(error, problem);
 }
 
+/* Gives labels that the tokenizer has changed, such as to lower case, the spelling that right answers of the file have:
+ * with another one no answer would be right. */
+static void spell_labels(GPtrArray *labels, const Task *task, const TaskConfig *config, const Tokenizer *tok,
+                         const TaskFile *file)
+{
+    g_autoptr(GPtrArray) answers = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    if (file->path && g_file_test(file->path, G_FILE_TEST_IS_REGULAR)) /* a pipe can be read only once */
+        collect(task, config, file, answers, NULL);
+    for (guint i = 0, at; i < answers->len; i++) {
+        const char *answer = answers->pdata[i];
+        g_array_set_size(ids, 0);
+        g_autofree char *text = tokenizer_encode(tok, answer, strlen(answer), true, ids, NULL)
+                                    ? tokenizer_decode_answer(tok, ids, NULL)
+                                    : NULL;
+        if (!text || !g_ptr_array_find_with_equal_func(labels, text, g_str_equal, &at))
+            continue;
+        g_autofree char *bare = g_strstrip(g_strdup(answer));
+        if (strcmp(g_strstrip(text), bare) == 0)
+            continue;
+        g_free(labels->pdata[at]);
+        labels->pdata[at] = g_strdup(answer);
+    }
+}
+
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tokenizer *tok, const TaskFile *file,
                            GError **error)
 {
@@ -74,6 +99,8 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tok
     if (config->trained ? !collect_trained(config->trained, tok, labels, error)
                         : !collect(task, config, file, labels, error))
         return NULL;
+    if (config->trained)
+        spell_labels(labels, task, config, tok, file);
     if (labels->len < 2 || labels->len > MOST_LABELS)
         return fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them",
                          config->trained ? config->trained : file->path,

@@ -15,8 +15,8 @@ typedef enum RankBy {
 int rank_find(const char *name);
 
 /* The labels of a task: the targets of task->labels, or if the task has none the distinct right answers that the run
- * was trained on (config->trained), or else those in `file`, sorted. It is an error if there are fewer than two or more
- * than 100. g_strfreev. */
+ * was trained on (config->trained), in the spelling of `file` if it has them, or else those in `file`, sorted. It is an
+ * error if there are fewer than two or more than 100. g_strfreev. */
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tokenizer *tok, const TaskFile *file,
                            GError **error);
 

@@ -46,6 +46,10 @@ rm marks.tsv
 sed 's/good/x/; s/bad/y/' other.tsv >marks.tsv # nor are labels those of a table that is changed
 "$loam" eval run --task --rank sum >out 2>err && awk '/^accuracy/ { exit !($3 > 90) }' out || fail "$(cat out err)"
 expect 0 'marks.tsv as it is now, and the run was trained on others' "$loam" eval run --task --shots 1 --samples 2
+cp kept.tsv marks.tsv
+"$loam" train t.yaml run.dir=spelt task.target='It is {mark}' 2>log || fail "$(tail -n 1 log)" # no capitals in the tokenizer
+"$loam" eval spelt --task --rank sum >out 2>err && awk '/^accuracy/ { exit !($3 > 90) }' out || fail "$(cat out err)"
+[ "$(printf 'bari tuka\n' | "$loam" predict spelt --rank sum 2>err)" = 'It is good' ] || fail "another spelling of a label: $(cat err)"
 rm marks.tsv
 echo "ok: without the table: $(scores run | tail -n 1)"
 

@@ -362,10 +362,11 @@ static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *opt
 static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };
-    const bool good =
-        task_scores_check(&run->task, error) && task_positive_check(&run->task, run->config->classes, error) &&
-        find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
-        open_ranking(run, train.path ? &train : &file, options, error) && evaluate_file(run, &file, options, error);
+    const bool good = task_scores_check(&run->task, error) &&
+                      task_positive_check(&run->task, run->config->classes, error) &&
+                      find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
+                      open_ranking(run, train.path && !run->config->trained ? &train : &file, options, error) &&
+                      evaluate_file(run, &file, options, error);
     g_free(train.path);
     g_free(file.path);
     return good;
