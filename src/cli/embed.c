@@ -194,7 +194,7 @@ static void cut_prompt(Embedding *e, const Prompt *prompt)
     if (prompt->ids->len <= e->longest)
         return;
     const FrameTokens *before = &e->format.frame.before, *after = &e->format.frame.after;
-    const bool framed = !as_ids && e->longest >= before->n + after->n;
+    const bool framed = prompt->framed && e->longest >= before->n + after->n;
     const char *side = e->format.tok ? json_text(tokenizer_settings(e->format.tok), "truncation_side") : "";
     const guint excess = prompt->ids->len - (guint)e->longest;
     const guint end = prompt->ids->len - (framed ? (guint)after->n : 0);

@@ -133,6 +133,7 @@ static bool parse_object(const PromptFormat *format, const char *line, Prompt *p
     char *shown = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     prompt->text = json_is_string(value) ? g_strdup(json_string_value(value)) : g_strdup(shown);
     free(shown);
+    prompt->framed = json_is_string(value) && !format->as_ids;
     return prompt_parse_json(format, value, format->field, prompt->ids, error);
 }
 
@@ -159,6 +160,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
             return false;
     } else {
         prompt->text = g_strdup(line);
+        prompt->framed = !format->as_ids;
         if (!parse_text(format, line, prompt->ids, error))
             return false;
         start_empty(format, prompt->ids);

@@ -8,6 +8,7 @@
 typedef struct Prompt {
     char *text;   /* the prompt as read */
     GArray *ids;  /* int32_t: token ids, special tokens of the format included */
+    bool framed;  /* whether it was a text, which these special tokens are around */
     int64_t line; /* its line of the input, counted from 1 */
 } Prompt;
 

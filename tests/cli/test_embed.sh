@@ -58,6 +58,8 @@ sed -i 's/^{/{"truncation_side": "left",/' "$work/hf/tokenizer_config.json"
 left=$(ids --max-tokens 4)
 [ "$(wc -w <<<"$left")" = 4 ] && [ "$left" != "$right" ] || fail "of $whole the right cut keeps $right, the left one $left"
 [ "$(awk '{ print $(NF - 1), $NF }' <<<"$left")" = "$(awk '{ print $(NF - 1), $NF }' <<<"$whole")" ] || fail "$whole is cut to $left"
+echo '{"t":[7,8,9,10,11,12]}' | vectors --model "$work/bert" --jsonl t --pooling none --max-tokens 4 >"$work/out"
+grep -q '^{"ids":\[7,8,9,10\],' "$work/out" || fail "ids, which have no special tokens around them: $(cat "$work/out")"
 echo "ok: texts are cut on the side that tokenizer_config.json names"
 
 expect 1 'want mean, first, pooler, none, last, max, sqrt or weighted' "$loam" embed --model "$work/bert" --pooling median
