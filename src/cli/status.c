@@ -128,6 +128,7 @@ bool verb_status(int argc, char **argv, GError **error)
         !read_time("--stalled", stalled, &stalled_s, error))
         return false;
     const int none = find_runs(dirs, remnants, argv + 1, argc - 1, &worst, error);
+    run_keep_once(remnants);
     if (!print_remnants(remnants, none < 0 ? NULL : error) || none < 0)
         return false;
     run_keep_once(dirs);

@@ -191,6 +191,7 @@ GPtrArray *run_find_each(GPtrArray *remnants, char *const *paths, int n, const c
                 return NULL;
     }
     run_keep_once(dirs);
+    run_keep_once(remnants);
     if (n > 0)
         return g_steal_pointer(&dirs);
     return fail_user(error, "give a run; usage: %s", usage);

@@ -130,6 +130,12 @@ cp -r "$work/run" "$work/sweep/lr=1/seed-1"
 expect 0 "$work/sweep/lr=1/seed-1: stopped" "$loam" status "$work/sweep/"
 [ "$(grep -c ': stopped$' "$work/out")" = 2 ] || fail "$(cat "$work/out")"
 [ "$("$loam" status "$work/sweep" "$work/sweep/lr=1/seed-1" | grep -c "seed-1: stopped")" = 1 ] || fail "a run that two paths lead to is there twice"
+cp -r "$work/run" "$work/sweep/lost" && rm "$work/sweep/lost/config.yaml"
+for verb in status "report --out $work/lost.html"; do
+    "$loam" $verb "$work/sweep" "$work/sweep" >"$work/out" 2>"$work/err" || true
+    [ "$(grep -c 'sweep/lost is no whole run' "$work/err")" = 1 ] || fail "what is left of a run is told twice: $(cat "$work/err")"
+done
+rm -r "$work/sweep/lost"
 expect 0 "$work/sweep/lr=1/seed-2: stopped" "$loam" watch "$work/sweep"
 "$loam" status "$work/run" --json | grep -q '"state": *"stopped"' || fail "$("$loam" status "$work/run" --json)"
 expect 1 'is not a time' "$loam" status "$work/run" --silent 3steps
