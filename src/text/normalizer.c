@@ -254,7 +254,7 @@ static bool replace_matches(const Step *step, const MappedText *from, MappedText
             put_match(step, from, out, done, begin, end);
             done = end;
         }
-        at = end > at || begin < end ? end : (size_t)(g_utf8_next_char(text->str + at) - text->str);
+        at = end > at ? end : (size_t)(g_utf8_next_char(text->str + at) - text->str);
     }
     pcre2_match_data_free(match);
     mapped_text_keep(out, from, done, text->len);

@@ -30,6 +30,7 @@ static const struct {
     { "[:punct:]", NULL, "\\p{P}\\p{S}" },
 };
 static const char same_outside[] = "dDsSpPAzZRNtnrfeax", same_inside[] = "dDsSpPtnrfeax";
+static const char hex_digits[] = "0123456789abcdefABCDEF";
 static const char *const same_brackets[] = { "[:digit:]", "[:space:]", "[:xdigit:]", "[:blank:]", "[:cntrl:]", NULL };
 /* What may follow "(?" besides options. */
 static const char *const same_groups[] = { ":", "=", "!", ">", "<=", "<!", NULL };
@@ -104,7 +105,7 @@ static bool spell_name(Speller *to, gsize bytes, bool inside, GError **error)
         const char *text = inside ? spellings[i].inside : spellings[i].outside;
         if (strlen(spellings[i].name) != bytes || strncmp(spellings[i].name, to->at, bytes) != 0)
             continue;
-        if (text == NULL)
+        if (text == NULL || (*caseless(to) && strstr(text, "case}"))) /* Oniguruma's have the other case, too */
             break;
         g_string_append(to->out, text);
         to->at += bytes;
@@ -113,19 +114,27 @@ static bool spell_name(Speller *to, gsize bytes, bool inside, GError **error)
     return refuse(to, bytes, error);
 }
 
+/* Bytes of the number of \x41 or \x{41} behind its "\x". */
+static gsize hex_bytes(const char *at)
+{
+    const gsize braced = *at == '{' ? strspn(at + 1, hex_digits) : 0;
+    return braced > 0 && at[1 + braced] == '}' ? braced + 2 : MIN(strspn(at, hex_digits), 2);
+}
+
 static bool spell_escape(Speller *to, bool inside, GError **error)
 {
     const char c = to->at[1];
     if (c == 'p' || c == 'P')
         return spell_property(to, inside, error);
-    if (c == 'u' && strspn(to->at + 2, "0123456789abcdefABCDEF") >= 4) {
+    if (c == 'u' && strspn(to->at + 2, hex_digits) >= 4) {
         g_string_append_printf(to->out, "\\x{%.4s}", to->at + 2);
         to->at += 6;
         return true;
     }
     if (g_ascii_isalpha(c) && strchr(inside ? same_inside : same_outside, c) == NULL)
         return spell_name(to, 2, inside, error);
-    copy(to, c ? 2 : 1); /* PCRE2 says what a last "\" lacks */
+    copy(to, c ? 1U + (gsize)g_utf8_skip[(unsigned char)c] : 1); /* PCRE2 says what a last "\" lacks */
+    copy(to, c == 'x' ? hex_bytes(to->at) : 0);
     return true;
 }
 
@@ -185,13 +194,13 @@ static bool spell_class(Speller *to, GError **error)
     copy(to, 1);
     if (!not_word)
         return true;
-    const bool alone = to->out->len == members + 1;
-    g_string_truncate(to->out, to->out->len - (alone ? to->out->len - start : 0));
-    g_string_insert(to->out, (gssize)start, negated ? "(?=[" WORD_CHARACTERS "])" : "[^" WORD_CHARACTERS "]|");
-    if (alone)
-        g_string_truncate(to->out, to->out->len - !negated);
-    g_string_insert(to->out, (gssize)start, "(?:");
-    g_string_append(to->out, alone && negated ? "(?s:.))" : ")");
+    if (to->out->len == members + 1) { /* nothing but \W */
+        g_string_truncate(to->out, start);
+        g_string_append(to->out, negated ? "[" WORD_CHARACTERS "]" : "[^" WORD_CHARACTERS "]");
+        return true;
+    }
+    g_string_insert(to->out, (gssize)start, negated ? "(?:(?=[" WORD_CHARACTERS "])" : "(?:[^" WORD_CHARACTERS "]|");
+    g_string_append_c(to->out, ')');
     return true;
 }
 

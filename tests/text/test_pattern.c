@@ -26,6 +26,9 @@ static void patterns_split_as_in_the_reference(void)
         { "(ab){1,2}+", "ababababa", "|abababab|a" },
         { "a{,2}b", "aab", "|aab" },
         { "a{2}?b", "bab", "|b|a|b" },
+        { "\\x41{1,2}+b", "AAAb", "|AAAb" },
+        { "\\x{e9}{2}?b", "\u00e9b", "|\u00e9|b" },
+        { "\\\u00e9{1,2}+b", "\u00e9\u00e9\u00e9b", "|\u00e9\u00e9\u00e9b" },
         { "(?=[A-Z])", "fooBarBaz", "|foo|Bar|Baz" },
         { "^a", "a\na", "|a|\n|a" },
         { "a$", "a\na", "|a|\n|a" },
@@ -62,7 +65,7 @@ static void parts_of_patterns_without_a_spelling_are_refused_by_name(void)
         { "(?|a|b)", "has (?|" },    { "(?i)[\\p{Lu}]", "has \\p{Lu}" },
         { "(?i)ss", "has ss" },      { "[[:graph:]]", "has [:graph:]" },
         { "a(?i)b|c", "has (?i" },   { "(*UCP)a", "has (*" },
-        { "[a", "has [" },
+        { "[a", "has [" },           { "(?i:[[:upper:]])", "has [:upper:]" },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
