@@ -79,6 +79,7 @@ static void parts_of_characters_are_decoded_as_in_the_reference(void)
     } cases[] = {
         { GOLDEN "llama/tokenizer.json", { "<0xE3>", "<0x81>", "<0x41>" }, "\uFFFD\uFFFD\uFFFD" },
         { GOLDEN "llama/tokenizer.json", { "<0xC3>", "<0xA9>", "a", "<0xE3>" }, "\u00e9a\uFFFD" },
+        { GOLDEN "llama/tokenizer.json", { "<0x00>", "<0xC3>", "<0xA9>" }, "\uFFFD\u00e9" }, /* U+FFFD is its NUL */
         { GOLDEN "byte-bpe/tokenizer.json", { "\u00e3", "\u0123", "A" }, "\uFFFDA" },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -258,10 +258,12 @@ static const char *decoded_text(const Unigram *unigram, int32_t id)
  * whole becomes U+FFFD. */
 static void append_run(GString *out, GString *run)
 {
-    const bool valid = g_utf8_validate_len(run->str, run->len, NULL);
-    if (valid)
+    const char *at = run->str, *end = at + run->len;
+    while (!g_utf8_validate_len(at, (gsize)(end - at), &at) && *at == '\0')
+        at++; /* for GLib no text holds NUL */
+    if (at == end)
         g_string_append_len(out, run->str, (gssize)run->len);
-    for (gsize i = 0; !valid && i < run->len; i++)
+    for (gsize i = 0; at < end && i < run->len; i++)
         g_string_append(out, "\uFFFD");
     g_string_truncate(run, 0);
 }
@@ -290,7 +292,7 @@ static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, Tex
     const UnigramText *plan = &unigram->text;
     bool prefixes = plan->scheme != PREPEND_NEVER || normalizer_prefixes(plan->normalizer);
     bool prefixed = !edges.after_blank && prefixes && out->str[0] == ' ';
-    g_string_append(text, out->str + prefixed);
+    g_string_append_len(text, out->str + prefixed, (gssize)out->len - prefixed);
     return true;
 }
 
