@@ -148,49 +148,44 @@ void added_token_read(const json_t *object, AddedToken *token)
     token->normalized = json_is_true(json_object_get(object, "normalized"));
 }
 
-/* The id that Hugging Face's tokenizers give the next added token, whatever the file says: that of its content or,
- * without one, the first after the vocabulary and the tokens before it. */
-static json_int_t id_of_added(const TokenizerJson *json, const char *content)
+/* The ids of the pieces: char * -> int. */
+static GHashTable *ids_of_pieces(const GPtrArray *pieces)
 {
-    const json_t *vocab = json_object_get(json->model, "vocab");
-    const json_int_t n = (json_int_t)MAX(json_object_size(vocab), json_array_size(vocab));
-    json_int_t next = n;
-    for (guint i = 0; i < json->added->len; i++) {
-        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
-        if (strcmp(token->content, content) == 0)
-            return token->id;
-        next = MAX(next, token->id + 1);
-    }
-    if (json_is_object(vocab))
-        return json_is_integer(json_object_get(vocab, content)) ? json_integer_value(json_object_get(vocab, content))
-                                                                : next;
-    for (json_int_t id = n - 1; id >= 0; id--)
-        if (strcmp(json_string_value(json_array_get(json_array_get(vocab, (size_t)id), 0)), content) == 0)
-            return id;
-    return next;
+    GHashTable *ids = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint id = 0; id < pieces->len; id++)
+        if (pieces->pdata[id])
+            g_hash_table_insert(ids, pieces->pdata[id], GINT_TO_POINTER((int)id));
+    return ids;
 }
 
+/* Hugging Face's tokenizers give an added token the id of its content or, without one, the first after the vocabulary
+ * and the tokens before it, whatever the file says: another id is an error. */
 static bool read_added(TokenizerJson *json, GError **error)
 {
     size_t i;
-    json_t *entry;
+    json_t *entry, *list = json_object_get(json->root, "added_tokens"), *vocab = json_object_get(json->model, "vocab");
+    g_autoptr(GHashTable) known = ids_of_pieces(json->pieces);
+    json_int_t next = (json_int_t)MAX(json_object_size(vocab), json_array_size(vocab));
     json->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    json_array_foreach(json_object_get(json->root, "added_tokens"), i, entry)
+    json_array_foreach(list, i, entry)
     {
         json_t *id = json_object_get(entry, "id");
         AddedToken token = { .content = json_string_value(json_object_get(entry, "content")) };
+        gpointer own;
         added_token_read(entry, &token);
         if (token.content == NULL || *token.content == 0 || !json_is_integer(id))
             return fail_user(error, "added token %zu has no content or no id", i);
         if (!set_piece(json->pieces, json_integer_value(id), token.content, error))
             return false;
-        const json_int_t own = id_of_added(json, token.content);
-        if (own != json_integer_value(id))
-            return fail_user(error,
-                             "the added token \"%s\" has the id %" JSON_INTEGER_FORMAT
-                             ", but Hugging Face's tokenizers give it %" JSON_INTEGER_FORMAT ": want that",
-                             token.content, json_integer_value(id), own);
         token.id = (int)json_integer_value(id);
+        if (!g_hash_table_lookup_extended(known, token.content, NULL, &own))
+            own = GINT_TO_POINTER((int)next);
+        if (token.id != GPOINTER_TO_INT(own))
+            return fail_user(
+                error, "the added token \"%s\" has the id %d, but Hugging Face's tokenizers give it %d: want that",
+                token.content, token.id, GPOINTER_TO_INT(own));
+        g_hash_table_insert(known, (char *)token.content, own);
+        next = MAX(next, (json_int_t)token.id + 1);
         g_array_append_val(json->added, token);
     }
     return true;
