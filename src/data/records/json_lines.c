@@ -7,24 +7,29 @@
 
 /* ---- values, of labelled data ---- */
 
+/* Bytes of the string at the start of the text, with its quotes. */
+static size_t string_bytes(const char *text)
+{
+    size_t n = 1;
+    while (text[n] && text[n] != '"')
+        n += text[n] == '\\' && text[n + 1] ? 2 : 1;
+    return n + (text[n] == '"');
+}
+
 /* The text with quotes around Python's numbers that jansson refuses: integers over 64 bits, NaN, Infinity; with
  * `misses`, NaN becomes null: pandas writes it for a cell that is missing. g_free. */
 static char *quote_numbers(const char *text, bool misses)
 {
     GString *out = g_string_sized_new(strlen(text) + 64);
-    bool quoted = false;
-    while (*text) {
-        const size_t n = quoted ? 0 : strspn(text, "+-.0123456789eENafInity");
-        const bool number = n > 18 || (n > 0 && (*text == 'N' || memchr(text, 'I', n)));
-        if (misses && n == 3 && strncmp(text, "NaN", n) == 0)
+    for (size_t n; *text; text += n) {
+        const size_t digits = strspn(text, "+-.0123456789eENafInity");
+        n = *text == '"' ? string_bytes(text) : MAX(digits, 1);
+        if (misses && digits == 3 && strncmp(text, "NaN", digits) == 0)
             g_string_append(out, "null");
+        else if (digits > 18 || (digits > 0 && (*text == 'N' || memchr(text, 'I', digits))))
+            g_string_append_printf(out, "\"%.*s\"", (int)digits, text);
         else
-            g_string_append_printf(out, number ? "\"%.*s\"" : "%.*s", (int)MAX(n, 1), text);
-        if (quoted && *text == '\\' && text[1])
-            g_string_append_c(out, *++text);
-        else if (*text == '"')
-            quoted = !quoted;
-        text += MAX(n, 1);
+            g_string_append_len(out, text, (gssize)n);
     }
     return g_string_free(out, false);
 }
