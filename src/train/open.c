@@ -128,8 +128,10 @@ static void plan_schedule(Trainer *t, bool count_tokens)
     if (t->length.steps >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
         schedule->ramp_end.value = (double)t->length.steps;
     /* a last decay in steps is made of steps as large as those at the end */
-    if (schedule->total.unit == UNIT_SAMPLES && schedule->decay.unit == UNIT_STEPS)
-        schedule->decay = (RunSpan){ schedule->decay.value * (double)t->plan.sizes.largest, UNIT_SAMPLES };
+    if (schedule->total.unit == UNIT_SAMPLES && schedule->decay.unit == UNIT_STEPS) {
+        const int64_t last = batch_after(&t->plan.sizes, (int64_t)schedule->total.value - 1);
+        schedule->decay = (RunSpan){ schedule->decay.value * (double)last, UNIT_SAMPLES };
+    }
     schedule->scale = trainer_rate_scale(t);
 }
 

@@ -21,6 +21,12 @@ counters "$work/whole" | awk '{ want = $2 <= 20 ? $2 / 20 : was <= 20 ? 1 : (70 
 grep -q 'step 5  the batch is 4 samples from here on' "$work/log" || fail "the change is not logged"
 echo "ok: ramp-up"
 
+# A last decay in steps is one of as many steps, also of a batch that has become smaller: 25 of 8, then 20 of 2 samples.
+"$loam" train "$config" run.dir="$work/smaller" 'train.batch_schedule=0 samples:8 200 samples:2' train.micro_batch=2samples train.length=240samples \
+    train.eval_every=0 train.save_every=0 optim.schedule=wsd optim.decay_length=8steps optim.decay_curve=linear 2>"$work/log" || fail "$(cat "$work/log")"
+counters "$work/smaller" | awk '$1 > 36 { want = 3e-3 * (46 - $1) / 8; d = $3 - (want < 3e-3 ? want : 3e-3); if (d * d > 1e-12) exit 1 }' ||
+    fail "rates: $(counters "$work/smaller")"
+
 # kill -9 at the beginning of any step, also where the batch has just changed.
 for step in 2 6 9 12; do
     status=0

@@ -204,7 +204,7 @@ int64_t batch_lasts(const BatchSchedule *batches, int64_t samples, int64_t token
     return way < INT64_MAX ? (way - 1) / batch + 1 : INT64_MAX;
 }
 
-static int64_t estimated_batch(const BatchSchedule *batches, int64_t samples)
+int64_t batch_after(const BatchSchedule *batches, int64_t samples)
 {
     return batch_at(batches, samples, samples < FAR / batches->input_length ? samples * batches->input_length : FAR);
 }
@@ -215,7 +215,7 @@ static int64_t walk(const BatchSchedule *batches, int64_t *samples, int64_t samp
     int64_t steps = 0;
     samples_end = MIN(samples_end, FAR);
     while (*samples < samples_end && steps < most) {
-        const int64_t batch = estimated_batch(batches, *samples),
+        const int64_t batch = batch_after(batches, *samples),
                       way = MIN(next_change(batches, *samples), samples_end) - *samples;
         const int64_t n = MIN(way / batch + (way % batch > 0), most - steps);
         *samples += n * batch;

@@ -309,6 +309,8 @@ bool batch_varies(const BatchSchedule *batches);
 int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
+/* The same for a run whose samples hold data.input_length tokens each. */
+int64_t batch_after(const BatchSchedule *batches, int64_t samples);
 /* Next steps of that run, at least 1, with as many samples as the next one if none are skipped; INT64_MAX: all. */
 int64_t batch_lasts(const BatchSchedule *batches, int64_t samples, int64_t tokens);
 /* Fails unless each of `data` data-parallel ranks has a sample of every step of a run that has read `samples` samples
