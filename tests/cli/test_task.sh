@@ -67,6 +67,8 @@ expect 0 'lists.jsonl: 1 examples have several right answers, of which the first
 # A table with answers of another spelling, the first rows of a table.
 sed 's/\tgood/\tfine/' marks.tsv >other.tsv
 expect 0 'other.tsv: 200 of 400 predictions are none of the 2 right answers of the file, such as "good"' "$loam" eval runs/a --task task.valid=other.tsv task.scores=accuracy
+sed '2,41s/\tbad/\t/' other.tsv >holes.tsv # of 20 no answer is known
+expect 0 'holes.tsv: 200 of 380 predictions are none of the 2 right answers' "$loam" eval runs/a --task task.valid=holes.tsv task.scores=accuracy
 expect 1 'several tables of the same columns are first joined to one file: marks.tsv,other.tsv: two columns are called "tsv"' \
     "$loam" eval runs/a --task task.valid=marks.tsv,other.tsv
 expect 0 'marks.tsv: the first 9 examples answered' "$loam" eval runs/a --task task.valid=marks.tsv --samples 9

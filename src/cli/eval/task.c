@@ -306,6 +306,7 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
     guint different;
     const char *example;
     const int64_t strange = task_scores_strange(&run->scores, &different, &example);
+    const int64_t n_known = run->n_examples - run->scores.n_unknown;
     g_autofree char *answered = text_counted(run->n_examples, "example");
     log_info("%s: %s%s answered", file->path, run->n_examples == options->samples ? "the first " : "", answered);
     task_encoder_report(&run->encoder, file->path);
@@ -316,13 +317,12 @@ static bool report_task(Run *run, const TaskFile *file, const TaskExamples *exam
     if (run->n_unlisted > 0)
         log_warning("%s: %" PRId64 " of %" PRId64 " right answers are none of the %u labels compared, so the model "
                     "cannot give them; task.labels names the labels",
-                    file->path, run->n_unlisted, run->n_examples - run->scores.n_unknown,
-                    g_strv_length(run->ranking->names));
+                    file->path, run->n_unlisted, n_known, g_strv_length(run->ranking->names));
     if (strange > 0)
         log_warning("%s: %" PRId64 " of %" PRId64 " predictions are none of the %u right answers of the file, such as "
                     "\"%s\"",
-                    file->path, strange, run->n_examples, different, example);
-    if (run->scores.n_unknown == run->n_examples)
+                    file->path, strange, n_known, different, example);
+    if (n_known == 0)
         log_info("%s: the examples have no right answers, so there are no scores", file->path);
     else if (run->scores.n_unknown > 0)
         log_info("%s: %" PRId64 " of %" PRId64 " examples have no right answer: they are predicted, not scored",
