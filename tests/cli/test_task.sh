@@ -26,6 +26,7 @@ echo "ok: its scores are those of its predictions: $(head -n 1 scores)"
 # White space around a label, which the tokenizer drops, makes no other label.
 sed 's/\tgood/\t good /' marks.tsv >spaced.tsv
 "$loam" eval runs/a --task task.data=spaced.tsv 2>err | cmp - scores || fail "white space counts: $(cat err)"
+"$loam" eval runs/a --task --rank sum task.valid=spaced.tsv >out 2>err && ! grep -q 'labels compared' err || fail "white space makes an unlisted answer: $(cat err)"
 
 # A field that is shorter than what must go leaves the whole input to be cut, and the warning says so.
 awk 'BEGIN {

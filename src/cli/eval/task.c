@@ -182,14 +182,17 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
                      run->task.labels, target);
 }
 
-/* Whether the example has right answers and the ranking none of them, so that no choice can be right. */
+/* Whether the example has right answers and the ranking none of them, so that no choice can be right. White space
+ * around them does not count, as in scores. */
 static bool is_unlisted(const Run *run, const TaskExample *example)
 {
     bool listed = !run->ranking || !example->known || example->targets->len == 0;
     for (guint i = 0; !listed && i < example->targets->len; i++) {
-        g_autofree char *target = g_strdup(example->targets->pdata[i]);
-        listed =
-            g_strv_contains((const char *const *)run->ranking->names, run->encoder.joined ? g_strchug(target) : target);
+        g_autofree char *target = g_strstrip(g_strdup(example->targets->pdata[i]));
+        for (char **name = run->ranking->names; !listed && *name; name++) {
+            g_autofree char *label = g_strstrip(g_strdup(*name));
+            listed = strcmp(label, target) == 0;
+        }
     }
     return !listed;
 }
