@@ -1,11 +1,11 @@
 #include "text/tokenizer.h"
 
 #include "text/byte_bpe/byte_bpe.h"
+#include "text/sentencepiece/sentencepiece.h"
 
 #include <string.h>
 
-#define SPACE "\xe2\x96\x81" /* "▁", SentencePiece's space */
-#define INNER "##"           /* of WordPiece: the piece is within a word, whatever its script */
+#define INNER "##" /* of WordPiece: the piece is within a word, whatever its script */
 
 static bool is_unspaced(gunichar c)
 {
@@ -40,20 +40,13 @@ static PieceStart start_of_bytes(const unsigned char *bytes, size_t n)
     return is_unspaced(c) ? PIECE_UNSPACED : PIECE_CHAR;
 }
 
-/* The byte of a piece "<0xE3>", with which SentencePiece writes a character that has no piece; -1 for other pieces. */
-static int byte_of_piece(const char *piece)
-{
-    bool is_byte = strlen(piece) == 6 && g_str_has_prefix(piece, "<0x") && piece[5] == '>';
-    return is_byte ? (int)g_ascii_strtoull(piece + 3, NULL, 16) : -1;
-}
-
 static PieceStart start_of_piece(const char *piece)
 {
-    const int byte = byte_of_piece(piece);
+    const int byte = sp_byte_of(piece);
     const unsigned char own = (unsigned char)byte;
     if (g_str_has_prefix(piece, INNER))
         return PIECE_CHAR;
-    piece += g_str_has_prefix(piece, SPACE) ? strlen(SPACE) : 0;
+    piece += g_str_has_prefix(piece, SP_SPACE) ? strlen(SP_SPACE) : 0;
     return byte >= 0 ? start_of_bytes(&own, 1) : start_of_bytes((const unsigned char *)piece, strlen(piece));
 }
 
@@ -85,7 +78,7 @@ int32_t *piece_bytes(const Tokenizer *tok)
     for (int id = 0; id < size; id++) {
         size_t n = 0;
         g_autofree char *bytes = bytes_of(tok, id, &n);
-        counts[id] = bytes ? (int32_t)n : byte_of_piece(tokenizer_piece(tok, id)) >= 0 ? 1 : -1;
+        counts[id] = bytes ? (int32_t)n : sp_byte_of(tokenizer_piece(tok, id)) >= 0 ? 1 : -1;
     }
     return counts;
 }

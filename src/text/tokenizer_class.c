@@ -1,9 +1,8 @@
+#include "text/sentencepiece/sentencepiece.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>
 #include <xxhash.h>
-
-#define SP_SPACE "\xe2\x96\x81"
 
 static const char *const gpt2_tokens[TOKEN_ROLES] = {
     [ROLE_BOS] = "<|endoftext|>", [ROLE_EOS] = "<|endoftext|>", [ROLE_UNK] = "<|endoftext|>"

@@ -1,6 +1,7 @@
 /* tokenizer_write.c: writes a tokenizer into a folder, in its own files or as a tokenizer.json of Hugging Face. */
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
+#include "text/sentencepiece/sentencepiece.h"
 #include "text/tokenizer_state.h"
 
 #include <stdlib.h>
@@ -189,7 +190,7 @@ static void put_blanks(const Tokenizer *tok, json_t *root)
         g_hash_table_add(names, (char *)tokenizer_piece(tok, tokenizer_sentinel(tok, i)));
     if (mask >= 0)
         g_hash_table_add(names, (char *)tokenizer_piece(tok, mask));
-    json_join_blanks(root, names, byte_level ? " " : "\xe2\x96\x81", tok->facts.blank_space == BLANK_AFTER);
+    json_join_blanks(root, names, byte_level ? " " : SP_SPACE, tok->facts.blank_space == BLANK_AFTER);
 }
 
 bool tokenizer_has_json(const Tokenizer *tok)

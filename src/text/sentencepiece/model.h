@@ -3,11 +3,8 @@
 #pragma once
 
 #include "text/charsmap.h"
-#include "text/kind.h"
-#include "text/tokenizer_train.h"
+#include "text/sentencepiece/sentencepiece.h"
 #include "text/trie.h"
-
-#define SP_SPACE "\xe2\x96\x81" /* U+2581 "▁", which stands for a space in pieces */
 
 enum { SP_NORMAL = 1, SP_UNKNOWN, SP_CONTROL, SP_USER, SP_UNUSED, SP_BYTE }; /* types of pieces */
 enum { SP_UNIGRAM = 1, SP_BPE, SP_WORD, SP_CHAR };                           /* types of models */
@@ -50,7 +47,6 @@ static inline SpPiece *sp_piece(const SpModel *model, int id)
 /* The score of a piece in unigram segmentation. The score of a user-defined symbol is higher than that of any sequence
  * of other pieces with the same text. */
 float sp_score(const SpPiece *piece);
-int sp_byte_of(const char *piece); /* the byte that a byte piece stands for: 0x41 for "<0x41>"; -1 for other pieces */
 /* Length in bytes of the longest user-defined symbol that `text` starts with; 0 if there is none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
 /* Normalizes UTF-8 text (normalize.c): applies the character map, and treats spaces as the flags of the model and what
