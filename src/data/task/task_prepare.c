@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #define QUOTED_ROWS  1000 /* rows of a table in which quoted cells are looked for */
-#define MOST_LISTED  40   /* answers that are listed */
+#define LISTED_BYTES 500  /* no more answers are listed after so much of them */
 #define MOST_ANSWERS 100  /* different answers that a choice has at most */
 
 /* The held-out examples beside those that are trained on. */
@@ -34,7 +34,7 @@ typedef struct Output {
     int64_t examples;       /* of each, one or more documents */
     int64_t several;        /* those with several right answers, of which the first is trained on */
     int64_t unknown;        /* targets with an unknown token, which no model can write */
-    char *first_unknown;    /* the first of them; NULL means none */
+    char *some_unknown;     /* a shortest of them; NULL means none */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)
@@ -42,16 +42,24 @@ static bool add_sequence(Output *output, const GArray *ids, GError **error)
     return dataset_writer_add(output->writer, (const int32_t *)(const void *)ids->data, ids->len, error);
 }
 
+static bool has_unknown(const Tokenizer *tok, const GArray *ids)
+{
+    const int32_t unknown = tokenizer_unk(tok);
+    bool found = false;
+    for (guint i = 0; unknown >= 0 && i < ids->len; i++)
+        found |= g_array_index(ids, int32_t, i) == unknown;
+    return found;
+}
+
 /* Counts a target, whose ids are in output->target, if the tokenizer does not know a part of it. */
 static void note_unknown(Output *output, const char *target)
 {
-    const int32_t unknown = tokenizer_unk(output->encoder->tok);
-    bool found = false;
-    for (guint i = 0; unknown >= 0 && i < output->target->len; i++)
-        found |= g_array_index(output->target, int32_t, i) == unknown;
+    const bool found = has_unknown(output->encoder->tok, output->target);
     output->unknown += found;
-    if (found && !output->first_unknown)
-        output->first_unknown = g_strdup(target);
+    if (found && (!output->some_unknown || strlen(target) < strlen(output->some_unknown))) {
+        g_free(output->some_unknown);
+        output->some_unknown = g_strdup(target);
+    }
 }
 
 static bool write_pair(Output *output, const Record *record, const TaskExample *example, const char *target,
@@ -163,7 +171,7 @@ static void report_answers(const Output *output, const char *path)
     if (output->unknown > 0)
         log_warning("%s: %s of %s targets have characters that the tokenizer does not know, so no model can write "
                     "them, such as \"%s\"",
-                    path, unknown, all, output->first_unknown);
+                    path, unknown, all, output->some_unknown);
 }
 
 static void report_examples(const Output *output, const TaskFile *file, int64_t skipped)
@@ -268,7 +276,7 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     g_array_unref(output.input);
     g_array_unref(output.target);
     task_inputs_free(&output.inputs);
-    g_free(output.first_unknown);
+    g_free(output.some_unknown);
     return good;
 }
 
@@ -436,12 +444,8 @@ static bool is_choice(const Comparison *c, const Task *task)
 static char *changed_by(const Tokenizer *tok, const char *answer)
 {
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
-    const int32_t unknown = tokenizer_unk(tok);
-    if (!tokenizer_encode(tok, answer, strlen(answer), true, ids, NULL))
+    if (!tokenizer_encode(tok, answer, strlen(answer), true, ids, NULL) || has_unknown(tok, ids))
         return NULL;
-    for (guint i = 0; i < ids->len; i++)
-        if (g_array_index(ids, int32_t, i) == unknown)
-            return NULL;
     g_autofree char *text = tokenizer_decode_answer(tok, ids, NULL), *right = g_strstrip(g_strdup(answer));
     return text && strcmp(g_strstrip(text), right) != 0 ? g_steal_pointer(&text) : NULL;
 }
@@ -450,11 +454,12 @@ static char *changed_by(const Tokenizer *tok, const char *answer)
 static void report_counts(const Comparison *c, const GPtrArray *answers)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < MIN(answers->len, MOST_LISTED); i++)
+    guint i = 0;
+    for (; i < answers->len && text->len < LISTED_BYTES; i++)
         g_string_append_printf(text, "%s%s %u", i ? ", " : "", (const char *)answers->pdata[i],
                                GPOINTER_TO_UINT(g_hash_table_lookup(c->trained, answers->pdata[i])));
-    if (answers->len > MOST_LISTED)
-        g_string_append_printf(text, ", and %u more", answers->len - MOST_LISTED);
+    if (i < answers->len)
+        g_string_append_printf(text, ", and %u more", answers->len - i);
     log_info("labels to train on: %s", text->str);
 }
 
