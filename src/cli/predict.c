@@ -23,8 +23,8 @@ static const char about[] =
     "input without a template. MODEL is a run directory, a checkpoint or a Hugging Face folder. A run has stored its "
     "task;\n"
     "for other models give task.input, or --raw. The precision is that of the run unless train.precision is given.\n"
-    "--rank chooses the most likely label instead of generating text, from task.labels or from the labels in "
-    "task.data.\n"
+    "--rank chooses the most likely label instead of generating text, from task.labels or from the labels that "
+    "it was trained on.\n"
     "\n"
     "  echo \"a film to forget\" | loam predict runs/reviews\n"
     "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";

@@ -140,6 +140,7 @@ static void widen_match(const Search *search, const AddedToken *token, const cha
 {
     while (token->lstrip && *start > search->taken && is_white_space(g_utf8_get_char(g_utf8_prev_char(*start))))
         *start = g_utf8_prev_char(*start);
+    *start = token->lstrip ? MAX(*start, search->taken) : *start;
     while (token->rstrip && *stop < search->end && is_white_space(g_utf8_get_char(*stop)))
         *stop = g_utf8_next_char(*stop);
 }
@@ -183,8 +184,10 @@ typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, 
 
 static void put_token(const Output *out, int id, const char *stop)
 {
-    const uint32_t end = (uint32_t)(stop - out->origin);
+    uint32_t end = (uint32_t)(stop - out->origin);
     g_array_append_val(out->ids, id);
+    if (out->ends && out->ends->len > 0) /* ends ascend */
+        end = MAX(end, g_array_index(out->ends, uint32_t, out->ends->len - 1));
     if (out->ends)
         g_array_append_val(out->ends, end);
 }
@@ -202,8 +205,9 @@ static bool run_pass(const AddedTokens *added, const Pass *pass, const char *tex
         own.before_blank = token->blank;
         if (start > search.taken && !gap(added, search.taken, (size_t)(start - search.taken), own, out, error))
             return false;
-        search.taken = MAX(stop, search.taken);
-        put_token(out, token->id, search.taken);
+        search.taken = stop; /* white space that the token before took, but that is behind this one, is text again */
+        if (start < stop)    /* else the token before took all of this one */
+            put_token(out, token->id, stop);
         own = (TextEdges){ .after_blank = token->blank, .normalized = edges.normalized };
     }
     own.before_blank = edges.before_blank;

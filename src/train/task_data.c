@@ -19,7 +19,8 @@ static bool prepare_task_data(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
     Task task;
-    if (!task_configure(&task, &config->task, error) || !run_lock(config->run.dir, &t->hold->lock, error) ||
+    if (!task_configure(&task, &config->task, error) ||
+        (t->hold->lock < 0 && !run_lock(config->run.dir, &t->hold->lock, error)) ||
         !remove_dataset(t->task.train, error) || !remove_dataset(t->task.valid, error))
         return false;
     TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);

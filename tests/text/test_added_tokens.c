@@ -262,6 +262,18 @@ static void control_symbols_are_text_in_corpora(void)
     tokenizer_close(tok);
 }
 
+/* What tokenizers 0.23.3 does with a token in the white space that the token before takes: white space behind it is
+ * text again, and with lstrip nothing is left of it. */
+static void white_space_of_two_tokens_belongs_to_the_second(void)
+{
+    const AddedToken plain[] = { { .content = "lo", .id = 7, .rstrip = true }, { .content = "\n\n", .id = 8 } },
+                     strips[] = { plain[0], { .content = "\n\n", .id = 8, .lstrip = true } };
+    g_autofree char *again = find(plain, 2, false, "lo \n\n  x", true),
+                    *gone = find(strips, 2, false, "lo \n\nx", true);
+    g_assert_cmpstr(again, ==, "78[  x]");
+    g_assert_cmpstr(gone, ==, "7[x]");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -276,6 +288,8 @@ int main(int argc, char **argv)
     g_test_add_func("/added_tokens/added_sentinels_stay", added_sentinels_stay);
     g_test_add_func("/added_tokens/a_piece_of_nul_stays_one", a_piece_of_nul_stays_one);
     g_test_add_func("/added_tokens/control_symbols_are_text_in_corpora", control_symbols_are_text_in_corpora);
+    g_test_add_func("/added_tokens/white_space_of_two_tokens_belongs_to_the_second",
+                    white_space_of_two_tokens_belongs_to_the_second);
     g_test_add_func("/added_tokens/two_pieces_have_two_ids", two_pieces_have_two_ids);
     int status = g_test_run();
     io_remove_tree(folder, NULL);

@@ -199,6 +199,21 @@ static void an_empty_prefix_lets_any_piece_stand_inside_of_a_word(void)
     tokenizer_close(tok);
 }
 
+static void a_decoder_without_cleanup_keeps_spaces_before_marks(void)
+{
+    static const int32_t ids[] = { 1, 2 };
+    g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
+    static const char json[] =
+        "{\"normalizer\": {\"type\": \"BertNormalizer\"}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"},"
+        " \"decoder\": {\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": false},"
+        " \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\","
+        " \"vocab\": {\"[UNK]\": 0, \"a\": 1, \".\": 2}}}";
+    g_assert_true(io_write_file(path, json, strlen(json), NULL));
+    g_autoptr(Tokenizer) tok = tokenizer_open(path, NULL);
+    g_autofree char *text = tokenizer_decode(tok, ids, 2, NULL);
+    g_assert_cmpstr(text, ==, "a .");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -221,6 +236,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wordpiece/an_added_token_is_no_piece_of_words", an_added_token_is_no_piece_of_words);
     g_test_add_func("/wordpiece/an_empty_prefix_lets_any_piece_stand_inside_of_a_word",
                     an_empty_prefix_lets_any_piece_stand_inside_of_a_word);
+    g_test_add_func("/wordpiece/a_decoder_without_cleanup_keeps_spaces_before_marks",
+                    a_decoder_without_cleanup_keeps_spaces_before_marks);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);

@@ -15,6 +15,7 @@ typedef struct WordPieceOptions {
     const char *prefix; /* prefix of pieces inside a word: "##" */
     int max_chars;      /* longer words become unk; at most BERT_TEXT_MAX_CHARS */
     BertTextOptions text;
+    bool cleanup; /* decoding puts no space before . ? ! and comma */
 } WordPieceOptions;
 
 typedef struct WordPiece {
@@ -161,7 +162,7 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     }
     bool uncased = !has_capitals(pieces);
     const BertTextOptions alone = { true, true, uncased, uncased };
-    WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone };
+    WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone, true };
     if (!read_tokenizer_config(path, &options.text, error)) {
         g_ptr_array_unref(pieces);
         return NULL;
@@ -289,7 +290,7 @@ static bool ends_of_wordpiece(const void *opaque, const char *text, size_t bytes
     return i == n;
 }
 
-/* Decodes. Words are separated by spaces, except before . ? ! and comma. */
+/* Decodes. Words are separated by spaces, with cleanup except before . ? ! and comma. */
 static bool decode_wordpiece(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text,
                              G_GNUC_UNUSED GError **error)
 {
@@ -298,7 +299,7 @@ static bool decode_wordpiece(const void *model, const int32_t *ids, int64_t n, T
     for (int64_t i = 0; i < n; i++) {
         const char *piece = piece_of_wordpiece(model, ids[i]);
         bool follows = i > 0 || edges.after_blank, inner = follows && g_str_has_prefix(piece, prefix);
-        bool mark = piece[0] && strchr(".?!,", piece[0]) && !piece[1];
+        bool mark = wordpiece->options.cleanup && piece[0] && strchr(".?!,", piece[0]) && !piece[1];
         if (follows && !inner && !mark)
             g_string_append_c(text, ' ');
         g_string_append(text, inner ? piece + strlen(prefix) : piece);
@@ -328,7 +329,11 @@ static void *open_wordpiece_json(const TokenizerJson *json, TokenizerFacts *fact
     const char *prefix = json_string_value(json_object_get(json->model, "continuing_subword_prefix"));
     json_t *max_chars = json_object_get(json->model, "max_input_chars_per_word");
     const char *splitter = json_string_value(json_object_get(json->pre_tokenizer, "type"));
-    WordPieceOptions options = { unk ? unk : "[UNK]", prefix ? prefix : "##", WORDPIECE_CHARS, { 0 } };
+    WordPieceOptions options = { unk ? unk : "[UNK]",
+                                 prefix ? prefix : "##",
+                                 WORDPIECE_CHARS,
+                                 { 0 },
+                                 !json_is_false(json_object_get(json->decoder, "cleanup")) };
     if (json_is_integer(max_chars))
         options.max_chars = (int)CLAMP(json_integer_value(max_chars), 0, G_MAXINT);
     if (!read_normalizer(json->normalizer, &options.text, error))
@@ -366,12 +371,12 @@ static json_t *wordpiece_to_json(const void *model, const char *data, size_t byt
             json_object_set_new(vocab, piece, json_integer(i));
     }
     g_autoptr(GArray) specials = list_specials(wordpiece);
-    return json_tokenizer(json_added_tokens(specials), json_of_text(&options->text),
-                          json_pack("{s:s}", "type", "BertPreTokenizer"), NULL,
-                          json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", 1),
-                          json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
-                                    "continuing_subword_prefix", options->prefix, "max_input_chars_per_word",
-                                    options->max_chars, "vocab", vocab));
+    return json_tokenizer(
+        json_added_tokens(specials), json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"), NULL,
+        json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", (int)options->cleanup),
+        json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
+                  "continuing_subword_prefix", options->prefix, "max_input_chars_per_word", options->max_chars, "vocab",
+                  vocab));
 }
 
 const TokenizerKind kind_wordpiece = { TOKENIZER_KIND(close_wordpiece, id_of_wordpiece, piece_of_wordpiece,
