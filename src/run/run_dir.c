@@ -219,8 +219,8 @@ static bool check_openable(const char *path, GError **error)
 /* Fails if a file that a run opens is a FIFO, which may block, a socket or a disk. A link to /dev/null is none. */
 static bool check_files(const char *dir, GError **error)
 {
-    static const char *const files[] = { "lock",      "log.txt",           "config.yaml", "metrics.jsonl",
-                                         "hooks.log", "train_inner.jsonl", "mlflow.txt" };
+    static const char *const files[] = { "lock",          "log.txt",   "config.yaml",       "started.yaml",
+                                         "metrics.jsonl", "hooks.log", "train_inner.jsonl", "mlflow.txt" };
     static const char *const folders[] = { "ranks", "tb" };
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename(dir, files[i], NULL);

@@ -410,10 +410,10 @@ static void advise(Trainer *t)
         log_info("%s", (char *)mixture->pdata[i]);
 }
 
-/* Before the run's config.yaml, which has train.skip_samples as it was, is written anew. */
+/* Before the configuration of the run's last start, with train.skip_samples as it was, is written anew. */
 static void advise_skips(Trainer *t)
 {
-    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
+    g_autofree char *path = config_of_last_start(t->config.run.dir);
     g_autoptr(GPtrArray) saved = option_settings_new();
     option_settings_read_yaml(saved, path, NULL);
     if (!trainer_had_ended(t))

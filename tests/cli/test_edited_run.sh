@@ -14,7 +14,7 @@ edit() { # edit KEY VALUE: in config.yaml as it was written
 # An edited option that the run must keep is refused by its name, as it is on the command line.
 while read -r key value option was; do
     edit "$key" "$value"
-    expect 1 "step-00000004 of $run is a run with $option: $was, this configuration has $value; choose another run.dir, or set it back" \
+    expect 1 "$run is a run with $option: $was, this configuration has $value; choose another run.dir, or set it back" \
         "$loam" train "$run" train.length=6
 done <<'KEYS'
 seed 8 run.seed 7
@@ -33,6 +33,42 @@ expect 1 'is a run with run.seed: 7, this configuration has 8' train train.lengt
 expect 1 'is a run with data.mean_span_length: 3, this configuration has 4' train train.length=6 data.mean_span_length=4
 expect 1 'is a run with data.train: PATH, this configuration has PATH:0.5,PATH:0.5' train train.length=6 \
     data.train="$work/data:0.5,$work/data:0.5"
+
+# Every option that the reference calls logged is logged after an edit, as on the command line, with an event.
+train run.dir="$work/logged" train.length=4 train.stop_at=4 2>"$work/log" || fail "$(cat "$work/log")"
+cp "$work/logged/config.yaml" "$work/logged.yaml"
+edits='length|20 steps
+stop_at|6 steps
+eval_every|50 steps
+save_every|5 steps
+eval_samples|512
+micro_batch|2 samples
+patience|9
+keep_last|3
+keep_every|4
+exit_every|40 steps
+spike|7
+on_save|"true"
+skip_samples|4000-4004
+stop_file|/nowhere'
+cp "$work/logged.yaml" "$work/edited.yaml"
+while IFS='|' read -r key value; do
+    sed -i "s|^\( *$key\):.*|\1: $value|" "$work/edited.yaml"
+done <<<"$edits"
+cp "$work/edited.yaml" "$work/logged/config.yaml"
+"$loam" train "$work/logged" 2>"$work/err" || fail "$(cat "$work/err")"
+while IFS='|' read -r key value; do
+    for file in "$work/err" "$work/logged/metrics.jsonl"; do
+        grep -q "[a-z]*\.$key changed from .* to ${value//\"/}" "$file" || fail "$key was not logged in $file: $(cat "$work/err")"
+    done
+done <<<"$edits"
+# Nothing is said of a start without edits, and what an earlier version started counts as it stands.
+expect 0 'step 8/20' "$loam" train "$work/logged" train.stop_at=8
+[ "$(grep -c ' changed from ' "$work/err")" = 1 ] || fail "said again: $(cat "$work/err")"
+rm "$work/logged/started.yaml"
+sed -i 's/^\( *stop_at\):.*/\1: 10 steps/' "$work/logged/config.yaml"
+expect 0 'step 10/20' "$loam" train "$work/logged"
+! grep -q ' changed from ' "$work/err" || fail "what is not known is called changed: $(cat "$work/err")"
 
 # Weights of datasets must stay, whatever the record says; paths may change.
 for name in a b c; do

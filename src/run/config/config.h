@@ -221,17 +221,22 @@ typedef struct RunRecord {
 RunRecord config_record_of_run(const char *dir);
 void config_record_clear(RunRecord *record);
 
-/* Compares the configuration with RUN/config.yaml, if that exists, and with the checkpoint's record. It is an error if
- * an option of class IDENTITY differs, except data.train if it names the same datasets by other paths. This, and a
- * difference in an option of class TUNABLE, is logged and appended to `changes` (char *, g_free). */
+/* The file with the configuration of the run's last start: unlike config.yaml, nobody edits RUN/started.yaml. It is
+ * config.yaml if an earlier version started the run. g_free. */
+char *config_of_last_start(const char *dir);
+/* If RUN/config.yaml exists, compares the configuration with that of the run's last start; then with the checkpoint's
+ * record. It is an error if an option of class IDENTITY differs, except data.train if it names the same datasets by
+ * other paths. This, and a difference in an option of class TUNABLE, is logged and appended to `changes` (char *,
+ * g_free). */
 bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *changes, GError **error);
-/* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
- * RUN/config.yaml, if that exists, and to those of the record; with refuse it is an error if one of them differs. */
+/* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values of the run's
+ * last start and to those of the record; with refuse it is an error if one of them differs. */
 bool config_settle_schedule(Config *config, const RunRecord *record, GError **error);
 /* Reads the options `names` (ends with NULL) from RUN/config.yaml into *saved, zeroed memory that config_clear frees;
  * the others get their defaults. */
 bool config_read_saved(Config *saved, const char *run, const char *const *names, GError **error);
-/* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
+/* Writes RUN/config.yaml, with absolute paths, and its copy RUN/started.yaml, and copies the tokenizer into the run
+ * directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
 
 /* ---- several ranks ---- */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define STARTED "started.yaml" /* config.yaml as the last start wrote it; nobody edits it, so that edits are found */
+
 /* ---- paths ---- */
 
 /* A shallow copy of the configuration with absolute paths. It owns only these paths; clear_resolved frees them. */
@@ -64,12 +66,18 @@ static bool same_sources(const char *a, const char *b)
     return strcmp(x, y) == 0;
 }
 
-/* The options of class IDENTITY, then those of class TUNABLE, that differ from RUN/config.yaml: a list of changes,
- * empty if there is no such file. NULL on an error. */
+char *config_of_last_start(const char *dir)
+{
+    const bool known = io_exists(dir, STARTED);
+    return g_build_filename(dir, known ? STARTED : "config.yaml", NULL);
+}
+
+/* The options of class IDENTITY, then those of class TUNABLE, that differ from those of the run's last start: a list of
+ * changes, empty if there is no RUN/config.yaml. NULL on an error. */
 static GPtrArray *file_changes(const Config *config, GError **error)
 {
     const OptionTable *table = config_options();
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autofree char *path = config_of_last_start(config->run.dir);
     g_autoptr(GPtrArray) changes = config_changes_new();
     g_auto(Config) saved = { 0 };
     if (!run_has_config(config->run.dir))
@@ -247,7 +255,8 @@ static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **
 
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 {
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL),
+                    *started = g_build_filename(config->run.dir, STARTED, NULL);
     g_autofree char *checkpoints = g_build_filename(config->run.dir, "checkpoints", NULL);
     Config whole = resolved(config);
     g_autofree char *yaml = options_to_yaml(config_options(), &whole);
@@ -258,5 +267,5 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
                          "the folder it lies in, or rename it",
                          path);
     return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
-           save_tokenizer(config, tok, error);
+           io_write_file(started, yaml, strlen(yaml), error) && save_tokenizer(config, tok, error);
 }
