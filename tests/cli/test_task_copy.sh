@@ -53,6 +53,21 @@ cp kept.tsv marks.tsv
 rm marks.tsv
 echo "ok: without the table: $(scores run | tail -n 1)"
 
+# A run that was renamed has its own held-out set still, also if another run has its former name since.
+cp other.tsv marks.tsv
+"$loam" train t.yaml run.dir=named task.data=kept.tsv 2>log || fail "$(tail -n 1 log)"
+"$loam" eval named 2>err | grep loss >before || fail "$(cat err)"
+mv named renamed
+verbs() { # verbs: what the renamed run says of itself, which the folder of its former name does not change
+    "$loam" eval renamed 2>err | grep loss && "$loam" inspect batch renamed --valid 2>>err
+}
+verbs >out || fail "renamed: $(cat err)"
+cmp <(sed 's#/named/#/renamed/#' before) <(grep loss out) || fail "renamed: $(cat before out)"
+"$loam" train t.yaml run.dir=named 2>log || fail "$(tail -n 1 log)"
+verbs >again || fail "renamed: $(cat err)"
+cmp out again && ! grep -q /named err || fail "of another run: $(cat out again err)"
+rm marks.tsv
+
 # The copies of every format give the examples of the files.
 printf 'bari\tO\nkoti\tB-X\n\nmesa\tO\n' >words.conll
 echo '{"data": [{"title": "a", "list": [{"text": "bari koti", "asked": [{"q": "w", "id": "1", "a": ["bari"]}, {"q": "v", "id": "2", "a": ["koti"]}]}]}]}' >deep.json

@@ -1,17 +1,57 @@
 #include "run/config/layers.h"
 
+#include "data/data_config.h"
 #include "model/hf/hf.h"
 #include "run/model_path.h"
 #include "run/run_dir.h"
 
 #include <string.h>
 
+/* The value, in which paths that begin with the folder `was` begin with `now`. g_free. */
+static char *follow_folder(const char *value, const char *was, const char *now)
+{
+    GString *text = g_string_new(NULL);
+    const size_t n = strlen(was);
+    for (const char *at = value; *at;) {
+        const bool begins = at == value || strchr(",: ", at[-1]);
+        if (begins && strncmp(at, was, n) == 0 && (at[n] == '/' || at[n] == '\0')) {
+            g_string_append(text, now);
+            at += n;
+        } else {
+            g_string_append_c(text, *at++);
+        }
+    }
+    return g_string_free(text, false);
+}
+
+/* The config.yaml of a run has absolute paths, and a moved or copied run has its own files with it, such as the
+ * examples of its task: paths in its run.dir become paths in the folder that PATH names. */
+static void follow_run(GPtrArray *settings, const char *path)
+{
+    g_autofree char *dir = run_of(path), *now = dir ? sources_resolve_path(dir) : NULL,
+                    *was = g_strdup(option_settings_find(settings, "run.dir"));
+    for (guint i = 0; now && was && *was == '/' && i < settings->len; i++) {
+        OptionSetting *setting = settings->pdata[i];
+        g_autofree char *value = setting->value;
+        setting->value = value ? follow_folder(value, was, now) : NULL;
+    }
+}
+
+bool layers_read_file(GPtrArray *settings, const char *path, GError **error)
+{
+    if (!option_settings_read_yaml(settings, path, error))
+        return false;
+    option_settings_rename(settings, config_options());
+    follow_run(settings, path);
+    return true;
+}
+
 /* Reads the settings of the YAML file PATH (NULL means none) and then the overrides, under the present names of options
  * that were renamed. NULL on error. */
 static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
 {
     GPtrArray *settings = option_settings_new();
-    bool good = path == NULL || option_settings_read_yaml(settings, path, error);
+    bool good = path == NULL || layers_read_file(settings, path, error);
     for (int i = 0; good && i < n_overrides; i++)
         good = option_settings_parse(settings, overrides[i], error);
     option_settings_rename(settings, config_options());

@@ -6,6 +6,9 @@
 
 #include "run/config/config.h"
 
+/* Appends the settings of a YAML file, under the present names of options that were renamed. In the config.yaml of a
+ * run that was moved or copied, paths in the run's folder are those of the folder that it lies in now. */
+bool layers_read_file(GPtrArray *settings, const char *path, GError **error);
 /* All layers as one list of OptionSetting *, in which later settings override earlier ones; NULL on error. path: the
  * YAML file; NULL means none. *names (g_strfreev) becomes the names of the options that the user chose: those in
  * overrides and in `path`, except in a file that sets more than half of all options, such as a run's config.yaml. */

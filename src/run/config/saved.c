@@ -215,9 +215,8 @@ GPtrArray *config_differences(const char *path, GError **error)
     const OptionTable *table = config_options();
     g_autoptr(GPtrArray) saved = option_settings_new();
     g_auto(Config) config = { 0 }, plain = { 0 }, recipe = { 0 };
-    if (!option_settings_read_yaml(saved, path, error))
+    if (!layers_read_file(saved, path, error))
         return NULL;
-    option_settings_rename(saved, table);
     options_set_defaults(table, &config);
     options_set_defaults(table, &plain);
     if (!options_apply(table, &config, saved, error) || !load_defaults(&recipe, saved, error))
