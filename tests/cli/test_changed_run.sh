@@ -85,6 +85,8 @@ expect 0 'the run          about 48 steps' "$loam" plan config.yaml 'train.lengt
 stops $first run.dir=skip 'train.length=400 samples' optim.warmup='200 samples' train.skip_samples=16-96 train.exit_every=10
 expect 0 'the run          about 40 steps, 20.5k input tokens' "$loam" plan skip
 grep -q '^warm-up ends  *at step 25$' out || fail "$(cat out)"
+# With a batch of 4 samples from step 10 on, 80 samples later, the other 120 of the warm-up are 30 steps.
+expect 0 'warm-up ends     at step 40' "$loam" plan skip 'train.batch=4 samples'
 # Samples that were read cannot be left out; those that are still to come can, and are not warned of again.
 "$loam" train cm/seed-1 'train.length=62 steps' train.skip_samples=100-120,470-490,484-486,600-610 2>err || fail "$(cat err)"
 for range in '100 to 119' '470 to 479'; do

@@ -216,9 +216,10 @@ static int64_t warmup_steps(const Outline *o)
     const int64_t samples = config_samples(o->config, warmup, o->epoch);
     /* a run whose batch was changed has a warm-up in samples, and made its steps with whatever batch size */
     if (samples > 0 && batch_samples(&o->batches, 0, trained->steps) != trained->learnt)
-        return samples > trained->samples
-                   ? trained->steps + batch_steps(&o->batches, trained->samples, samples, false)
-                   : (int64_t)ceil((double)trained->steps * (double)samples / (double)trained->samples);
+        return samples > trained->learnt
+                   ? trained->steps +
+                         batch_steps(&o->batches, trained->samples, trained->samples + samples - trained->learnt, false)
+                   : (int64_t)ceil((double)trained->steps * (double)samples / (double)trained->learnt);
     return warmup.unit == UNIT_PERCENT ? config_share(warmup, MAX(o->length, 0))
                                        : config_steps(o->config, warmup, o->epoch);
 }
