@@ -139,14 +139,14 @@ static bool predict_line(Predictor *p, const char *line, GPtrArray *examples, GE
            answer_batch_add(&p->batch, &p->encoder, &record, example, error);
 }
 
-/* Whether a line names the columns of a table, and the fields of the task are among them. */
+/* Whether a line names the columns of a table, of which there may be one, and the fields of the task are among them. */
 static bool is_header(const Predictor *p, const char *line)
 {
     static const char *const delimiters[] = { ",", ";", "\t", "|" };
     bool found = false;
     for (size_t i = 0; !found && i < G_N_ELEMENTS(delimiters); i++) {
         g_auto(GStrv) cells = g_strsplit(line, delimiters[i], -1);
-        found = g_strv_length(cells) > 1;
+        found = true;
         for (char **cell = cells; *cell; cell++) {
             const size_t n = strlen(*cell);
             found &= n > 0 && !g_ascii_isspace(**cell); /* unlike a sentence with commas */
@@ -170,6 +170,11 @@ static bool check_first_line(const Predictor *p, const Prompt *first, GError **e
     g_autofree char *text = g_strchomp(g_strdup(first->text));
     if (first->line != 1 || as_jsonl || !p->task || p->fields->len == 0 || !is_header(p, text))
         return true;
+    if (!strpbrk(text, ",;\t|"))
+        return fail_user(error,
+                         "standard input begins with %s, the name of the task's field: leave the header of the table "
+                         "out; with --jsonl a line {\"%s\": TEXT} may have any text",
+                         text, (char *)p->fields->pdata[0]);
     return fail_user(error,
                      "standard input is a table with the columns %s, whose rows would be read as texts: loam eval "
                      "MODEL --task --out ANSWERS.jsonl task.valid=TABLE answers it; loam predict --jsonl answers its "

@@ -238,6 +238,13 @@ for table in marks.tsv 'quoted.csv'; do
     sed 's/\t/","/g; s/^/"/; s/$/"/' marks.tsv >quoted.csv
     expect 1 'standard input is a table with the columns ' bash -c "'$loam' predict runs/a --json <$table"
 done
+for header in text '"text"'; do
+    expect 1 "standard input begins with $header, the name of the task's field: leave the header of the table out" \
+        bash -c "printf '%s\nbari tuka\n' '$header' | '$loam' predict runs/a"
+done
+[ "$(printf 'bari\ntext\n' | "$loam" predict runs/a | wc -l)" = 2 ] || fail "a name of a field within the lines is refused"
+[ "$(printf 'text\n' | "$loam" predict runs/a --raw | wc -l)" = 1 ] || fail "a whole input is refused"
+[ "$(printf '1\n' | "$loam" predict runs/a 'task.input={1}' | wc -l)" = 1 ] || fail "a number is refused, as it names the column"
 [ "$(printf 'text, mark\n' | "$loam" predict runs/a | wc -l)" = 1 ] || fail "a line with a comma is refused"
 [ "$(printf '1,2\n' | "$loam" predict runs/a 'task.input={1}' | wc -l)" = 1 ] || fail "a line of numbers is refused, as column 1 has one of them for its name"
 # Answers are of a model, whatever it is exported as.
