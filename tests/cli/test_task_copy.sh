@@ -66,6 +66,7 @@ cmp <(sed 's#/named/#/renamed/#' before) <(grep loss out) || fail "renamed: $(ca
 "$loam" train t.yaml run.dir=named 2>log || fail "$(tail -n 1 log)"
 verbs >again || fail "renamed: $(cat err)"
 cmp out again && ! grep -q /named err || fail "of another run: $(cat out again err)"
+"$loam" train renamed train.length='41 steps' 2>log && ! grep 'data.*changed' log || fail "$(cat log)"
 rm marks.tsv
 
 # The copies of every format give the examples of the files.

@@ -24,11 +24,13 @@ static char *follow_folder(const char *value, const char *was, const char *now)
     return g_string_free(text, false);
 }
 
-/* The config.yaml of a run has absolute paths, and a moved or copied run has its own files with it, such as the
+/* The saved configuration of a run has absolute paths, and a moved or copied run has its own files with it, such as the
  * examples of its task: paths in its run.dir become paths in the folder that PATH names. */
 static void follow_run(GPtrArray *settings, const char *path)
 {
-    g_autofree char *dir = run_of(path), *now = dir ? sources_resolve_path(dir) : NULL,
+    g_autofree char *folder = g_path_get_dirname(path), *last = config_of_last_start(folder),
+                    *dir = run_of(strcmp(path, last) == 0 ? folder : path),
+                    *now = dir ? sources_resolve_path(dir) : NULL,
                     *was = g_strdup(option_settings_find(settings, "run.dir"));
     for (guint i = 0; now && was && *was == '/' && i < settings->len; i++) {
         OptionSetting *setting = settings->pdata[i];
