@@ -141,6 +141,14 @@ static void tables__say_what_is_wrong_and_where(void)
     check("t.parquet", "", NULL, "!t.jsonl', orient='records', lines=True)\"");
     check("t.txt", "", NULL,
           "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
+    g_autofree char *renumbered = g_strconcat("1 2=1;1 2=3!t.tsv:4: y: \"0\" is none of the labels 1,2,3: as some are "
+                                              "numbers of others (from 0), every value must be a name, and "
+                                              "task.labels must name the values that the file has",
+                                              skip, NULL);
+    check("t.tsv", "a\tb\ty\n1\t2\t1\n1\t2\t3\n1\t2\t0\n", "task.labels=1,2,3", renumbered);
+    check("t.tsv", "a\tb\ty\n1\t2\t0\n1\t2\t1\n1\t2\t2\n", "task.labels=0,1,2", "1 2=0;1 2=1;1 2=2");
+    check("t.tsv", "a\tb\ty\n1\t2\t0\n1\t2\t-1\n1\t2\t1\n", "task.labels=-1,0,1", "1 2=0;1 2=-1;1 2=1");
+    check("t.tsv", "a\tb\ty\n1\t2\t0\n1\t2\t2\n", "task.labels=10,20,30", "1 2=10;1 2=30");
     g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t3\n", "task.labels=no,yes", label);
     check("t.tsv", "a\tb\ty\n1\t2\tyes\n1\t2\t0\n1\t2\ttrue\n1\t2\t-1\n", "task.labels=no,yes",

@@ -145,6 +145,27 @@ bool example_take_input(const Task *task, const Record *record, TaskExample *out
 
 /* ---- targets ---- */
 
+/* The index of a label among n that a text is the number of; -1 means none: "01" is another label than "1". */
+static int64_t label_index(const char *text, guint n)
+{
+    const gint64 index = g_ascii_strtoll(text, NULL, 10);
+    g_autofree char *plain = g_strdup_printf("%" G_GINT64_FORMAT, index);
+    return index < n && strcmp(text, plain) == 0 ? MAX(index, -1) : -1;
+}
+
+/* Whether a name is the number of another one, as in "1,2,3": a value is then a name only, since two classes would
+ * become one if 1 were a name and 0 the number of the same name. */
+static bool is_renumbered(char **names)
+{
+    const guint n = g_strv_length(names);
+    bool found = false;
+    for (guint i = 0; !found && i < n; i++) {
+        const int64_t index = label_index(names[i], n);
+        found = index >= 0 && index != i;
+    }
+    return found;
+}
+
 char *example_label(const Task *task, const char *value)
 {
     if (task->label)
@@ -154,15 +175,20 @@ char *example_label(const Task *task, const char *value)
     g_auto(GStrv) names = text_list(task->labels);
     if (g_strv_contains((const char *const *)names, value))
         return g_strdup(value);
-    gint64 index = g_ascii_strtoll(value, NULL, 10);
-    g_autofree char *plain = g_strdup_printf("%" G_GINT64_FORMAT, index); /* "01" is another label than "1" */
-    if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
-        index = *value == 't';
-    else if (strcmp(value, plain) != 0)
-        return NULL;
-    if (index == -1 || index == -100)
+    if (strcmp(value, "-1") == 0 || strcmp(value, "-100") == 0)
         return g_strdup("<unk>");
-    return index >= 0 && index < g_strv_length(names) ? g_strdup(names[index]) : NULL;
+    const bool truth = strcmp(value, "true") == 0;
+    const int64_t index = truth || strcmp(value, "false") == 0 ? truth : label_index(value, g_strv_length(names));
+    return index >= 0 && index < g_strv_length(names) && !is_renumbered(names) ? g_strdup(names[index]) : NULL;
+}
+
+bool example_fail_label(const Task *task, const Record *record, const char *field, const char *value, GError **error)
+{
+    g_auto(GStrv) names = text_list(task->labels);
+    return fail_user(error, "%s: %s: \"%s\" is none of the labels %s%s", record->where, field, value, task->labels,
+                     is_renumbered(names) ? ": as some are numbers of others (from 0), every value must be a name, and "
+                                            "task.labels must name the values that the file has"
+                                          : "");
 }
 
 /* The field's name if a template is only "{FIELD}"; NULL for other templates. */
@@ -230,7 +256,7 @@ static bool add_target(const Task *task, const Record *record, const char *value
     const char *name = field ? field : "target";
     if (task->label)
         return fail_user(error, "%s: %s: \"%s\" is not a number", record->where, name, value);
-    return fail_user(error, "%s: %s: \"%s\" is none of the labels %s", record->where, name, value, task->labels);
+    return example_fail_label(task, record, name, value, error);
 }
 
 /* Sets the right answers from the field that task.references names. */

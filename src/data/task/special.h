@@ -14,6 +14,8 @@ bool example_take_targets(const Task *task, const Record *record, TaskExample *o
 bool example_is_blank(const Record *record, const char *template);
 /* The name in the task's `labels` for the value of a target. g_free. NULL means that it is none of them. */
 char *example_label(const Task *task, const char *value);
+/* Fails because example_label has no name for the value of this field. */
+bool example_fail_label(const Task *task, const Record *record, const char *field, const char *value, GError **error);
 
 /* Number of cells of a table's first row that are called as their column, if options or the task name the columns and
  * nothing says whether the file has a header: probably the row is one. 0 for other files. */

@@ -66,8 +66,7 @@ static bool take_tags(const Task *task, const Record *record, TaskExample *out, 
     for (guint i = 0; i < tags->len; i++) {
         char *name = example_label(task, tags->pdata[i]);
         if (name == NULL)
-            return fail_user(error, "%s: %s: \"%s\" is none of the labels %s", record->where, task->tags,
-                             (const char *)tags->pdata[i], task->labels);
+            return example_fail_label(task, record, task->tags, tags->pdata[i], error);
         g_free(tags->pdata[i]);
         tags->pdata[i] = name;
         if (*name == '\0' || strpbrk(name, " \t\n"))
