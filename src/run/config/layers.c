@@ -1,5 +1,6 @@
 #include "run/config/layers.h"
 
+#include "base/file.h"
 #include "data/data_config.h"
 #include "model/hf/hf.h"
 #include "run/model_path.h"
@@ -22,6 +23,12 @@ static char *follow_folder(const char *value, const char *was, const char *now)
         }
     }
     return g_string_free(text, false);
+}
+
+char *config_of_last_start(const char *dir)
+{
+    const bool known = io_exists(dir, STARTED);
+    return g_build_filename(dir, known ? STARTED : "config.yaml", NULL);
 }
 
 /* The saved configuration of a run has absolute paths, and a moved or copied run has its own files with it, such as the

@@ -6,6 +6,8 @@
 
 #include "run/config/config.h"
 
+/* config.yaml as the last start wrote it; nobody edits it, so that edits are found. */
+#define STARTED "started.yaml"
 /* Appends the settings of a YAML file, under the present names of options that were renamed. In the config.yaml of a
  * run that was moved or copied, paths in the run's folder are those of the folder that it lies in now. */
 bool layers_read_file(GPtrArray *settings, const char *path, GError **error);

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define STARTED "started.yaml" /* config.yaml as the last start wrote it; nobody edits it, so that edits are found */
-
 /* ---- paths ---- */
 
 /* A shallow copy of the configuration with absolute paths. It owns only these paths; clear_resolved frees them. */
@@ -64,12 +62,6 @@ static bool same_sources(const char *a, const char *b)
 {
     g_autofree char *x = config_shape_of_sources(a), *y = config_shape_of_sources(b);
     return strcmp(x, y) == 0;
-}
-
-char *config_of_last_start(const char *dir)
-{
-    const bool known = io_exists(dir, STARTED);
-    return g_build_filename(dir, known ? STARTED : "config.yaml", NULL);
 }
 
 /* The options of class IDENTITY, then those of class TUNABLE, that differ from those of the run's last start: a list of
