@@ -560,6 +560,7 @@ bool trainer_open(Trainer *t, GError **error)
 void trainer_close(Trainer *t, const GError *problem)
 {
     services_close(t, problem);
+    trainer_drop_unchecked(t);
     comm_close(t->save_ranks);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch.micros);

@@ -93,7 +93,7 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
         return fail_user(error,
                          "%s was trained on other data than %s holds now: it is another dataset, or was made again; "
                          "restore the previous one, or choose another run.dir (train.init keeps the weights)",
-                         folder, t->config.data.train);
+                         folder, t->task.unchecked ? t->config.task.data : t->config.data.train);
     return read;
 }
 
@@ -288,6 +288,7 @@ bool trainer_resume(Trainer *t, GError **error)
         ranks_agree(t, -1);
     if (!comm_agree(t->mesh.world, good, error))
         return false;
+    t->task.unchecked = false;
     if (step < 0)
         return init_model(t, error);
     share_best(t);

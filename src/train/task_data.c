@@ -39,11 +39,18 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
 {
     if (begun)
         log_warning("%s is gone: it is made again from task.data", t->task.train);
+    t->task.unchecked = begun;
     if (prepare_task_data(t, t->task.train, error))
         return true;
     return begun &&
            fail_context(error, "%s, the examples that the run read at its start, is gone and cannot be made again",
                         t->task.train);
+}
+
+void trainer_drop_unchecked(const Trainer *t)
+{
+    if (t->task.unchecked && remove_dataset(t->task.train, NULL))
+        remove_dataset(t->task.valid, NULL);
 }
 
 void trainer_note_table(const Trainer *t)

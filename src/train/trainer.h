@@ -89,6 +89,7 @@ typedef struct RunHold {
 /* Path prefixes of the datasets made from a task; NULL means no task. */
 typedef struct TaskData {
     char *train, *valid;
+    bool unchecked; /* made again by this start, and not yet compared with the data of the checkpoint */
 } TaskData;
 
 /* What a step took: seconds that it waited for its batches, of forward and backward, of the update, and that it waited
@@ -165,6 +166,8 @@ void trainer_close(Trainer *t, const GError *problem);
 
 /* If a task is configured, makes its datasets unless the run has them, and sets data.train and data.valid to them. */
 bool trainer_prepare_task(Trainer *t, GError **error);
+/* Removes examples that a failed start has made again (TaskData.unchecked): they may be those of another table. */
+void trainer_drop_unchecked(const Trainer *t);
 /* Warns if the definition of the task has changed since its datasets were made. */
 void trainer_note_table(const Trainer *t);
 
