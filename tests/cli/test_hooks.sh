@@ -31,6 +31,11 @@ grep -q '"kind":"event".*"what":"hooks.on_save of step .* failed once' "$work/sl
 $train run.dir="$work/used" train.save_every=1 hooks.on_save='sleep 0.3; [ -e "$LOAM_PATH/state.json" ] || echo "$LOAM_PATH" >>"$LOAM_RUN/gone"' 2>"$work/log"
 [ ! -e "$work/used/gone" ] || fail "checkpoints that a hook was using are gone: $(cat "$work/used/gone")"
 [ "$(grep -c 'done after' "$work/used/hooks.log")" -ge 2 ] || fail "$(cat "$work/used/hooks.log")"
+# A kind of hook does not wait for ever behind a slow one: on_save runs until two later saves wait, and on_best has its turn.
+expect 75 'stopped by train.stop_file' $train run.dir="$work/turns" train.length=10000 train.save_every=1 train.eval_every=1 train.eval_samples=4 \
+    train.log_every=100 train.stop_file="$work/enough" hooks.on_save='until s=$(readlink "$LOAM_RUN/checkpoints/latest"); [ "$(expr "${s#step-}" + 0)" -gt $((LOAM_STEP + 1)) ] || [ -e "$LOAM_RUN/../enough" ]; do sleep 0.01; done
+    echo "$LOAM_STEP" >>"$LOAM_RUN/saves"; [ "$(wc -l <"$LOAM_RUN/saves")" -lt 4 ] || touch "$LOAM_RUN/../enough"' hooks.on_best='[ -e "$LOAM_RUN/../enough" ] || echo "$LOAM_STEP" >>"$LOAM_RUN/best"'
+[ -e "$work/turns/best" ] || fail "on_best had no turn: $(cat "$work/turns/hooks.log")"
 echo "ok: a slow hook"
 
 # Who asks while a run waits for its last hook learns what it waits for.

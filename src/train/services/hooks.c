@@ -380,22 +380,18 @@ static Hooks *hooks_open(const HooksConfig *config, const char *dir)
     return hooks;
 }
 
-/* Removes the queued call of this kind, if there is one. The caller holds the mutex. */
-static void drop_waiting(Hooks *hooks, HookKind kind)
+/* The place in the queue of the call of this kind; NULL means none. The caller holds the mutex. */
+static GList *find_waiting(const Hooks *hooks, HookKind kind)
 {
-    for (GList *link = hooks->calls.head; link; link = link->next) {
-        Call *call = link->data;
-        if (call->kind != kind)
-            continue;
-        note(hooks, call, "left out: the next one came before it began");
-        call_free(call);
-        g_queue_delete_link(&hooks->calls, link);
-        return;
-    }
+    GList *link = hooks->calls.head;
+    while (link && ((const Call *)link->data)->kind != kind)
+        link = link->next;
+    return link;
 }
 
 /* Queues the command of `kind`, if there is one, to run after those before it. path: the checkpoint, or NULL for the
- * run directory. message: what happened. If the last call of this kind has not begun yet, it is replaced. */
+ * run directory. message: what happened. If the last call of this kind has not begun yet, it is replaced in its place,
+ * so that no kind waits for ever behind a slow one. */
 static void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message)
 {
     if (*command_of(hooks, kind) == '\0')
@@ -406,9 +402,15 @@ static void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *pa
                     .path = path ? g_canonicalize_filename(path, NULL) : g_strdup(hooks->dir),
                     .message = g_strdup(message) };
     G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&hooks->mutex);
-    drop_waiting(hooks, kind);
+    GList *waiting = find_waiting(hooks, kind);
+    if (waiting) {
+        note(hooks, waiting->data, "left out: the next one came before it began");
+        call_free(waiting->data);
+        waiting->data = call;
+    } else {
+        g_queue_push_tail(&hooks->calls, call);
+    }
     hooks->waiting[kind] = step;
-    g_queue_push_tail(&hooks->calls, call);
     g_cond_broadcast(&hooks->changed);
 }
 
