@@ -67,8 +67,7 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
     CLI_VALUE("on-error", to, "stop|skip", "stop at " what " that cannot be read (default), or skip it")
 #define CLI_INPUT_FORMAT(to)                                                                                           \
     CLI_VALUE("input-format", to, RECORD_CORPUS_FORMAT_NAMES,                                                          \
-              "read every file as text, jsonl (an object per line), a table or file (a document); default: by its "    \
-              "name")
+              "read every file in this format (docs/prepare.md); default: by its name")
 #define CLI_DELIMITER(to)                                                                                              \
     CLI_VALUE("delimiter", to, "C",                                                                                    \
               "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)")

@@ -11,10 +11,10 @@
 
 static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x|fairseq]";
 static const char about[] =
-    "Converts a Hugging Face folder (T5, mT5, umT5, BERT, RoBERTa, ModernBERT, GPT-2, XGLM or Llama: config.json;\n"
-    "model.safetensors or pytorch_model.bin, in one file or in shards; a tokenizer) into a checkpoint of loam with "
-    "the\n"
-    "weights and, if there is one, the tokenizer.\n"
+    "Converts a Hugging Face folder of a class that docs/import.md lists (config.json; model.safetensors or\n"
+    "pytorch_model.bin, in one file or in shards; a tokenizer) into a checkpoint of loam with the weights and, if "
+    "there\n"
+    "is one, the tokenizer.\n"
     "Every command that takes a model also opens a Hugging Face folder directly, so import only to keep a copy.\n"
     "--from t5x reads a legacy checkpoint of T5X (the MessagePack file or its folder), --from fairseq a checkpoint "
     "(.pt)\n"

@@ -23,8 +23,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 static const char train_usage[] =
     "loam tokenizer train --out FILE|FOLDER [--kind KIND] [--for FAMILY] [--vocab-size N] PATH…";
 static const char train_about[] =
-    "Trains a tokenizer on text files, .jsonl, .csv, .tsv, .gz, .zst, .xz, .bz2 and folders. Equal text gives equal "
-    "bytes.\n"
+    "Trains a tokenizer on the files and folders that loam prepare reads. Equal text gives equal bytes.\n"
     "SentencePiece kinds have T5's layout: pad 0, end 1, unknown 2, and last the 100 sentinels <extra_id_0..99>;\n"
     "OUT is a file. Other kinds write a folder that Hugging Face's libraries read.\n"
     "\n"

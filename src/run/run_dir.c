@@ -213,20 +213,14 @@ static bool check_openable(const char *path, GError **error)
 {
     GStatBuf file;
     return g_stat(path, &file) != 0 || !(S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || S_ISBLK(file.st_mode)) ||
-           fail_user(error, "%s is no regular file: a run writes a file of this name; move it away", path);
+           fail_user(error, "%s is no regular file, and a run writes files here: move it away", path);
 }
 
-/* Fails if a file that a run opens is a FIFO, which may block, a socket or a disk. A link to /dev/null is none. */
+/* Fails if an entry of a folder that a run writes files to is a FIFO, which may block, a socket or a disk. A link to
+ * /dev/null is none. */
 static bool check_files(const char *dir, GError **error)
 {
-    static const char *const files[] = { "lock",          "log.txt",   "config.yaml",       "started.yaml",
-                                         "metrics.jsonl", "hooks.log", "train_inner.jsonl", "mlflow.txt" };
-    static const char *const folders[] = { "ranks", "tb" };
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        g_autofree char *path = g_build_filename(dir, files[i], NULL);
-        if (!check_openable(path, error))
-            return false;
-    }
+    static const char *const folders[] = { "", "ranks", "tb" };
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
         g_autofree char *folder = g_build_filename(dir, folders[i], NULL);
         g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);

@@ -13,9 +13,9 @@ bool train_run(const Config *config, const char *trace, GError **error);
 bool train_agree(const Config *config, bool loaded, GError **error);
 
 /* ---- rollback.c: puts a run back to one of its checkpoints, reversibly until the run saves again. Everything that is
- * taken from the run lies in RUN/rollback/: later checkpoints, and metrics.jsonl, train_inner.jsonl, config.yaml, tb/,
- * spikes/ and the run's metrics in a store of MLflow, as they were before the rollback. A rollback or its reversal that
- * was interrupted is completed by the next command that opens the run for writing, and nothing is lost. ---- */
+ * taken from the run lies in RUN/rollback/: later checkpoints, and config.yaml, what services write (services_written)
+ * and the run's metrics in a store of MLflow, as they were before the rollback. A rollback or its reversal that was
+ * interrupted is completed by the next command that opens the run for writing, and nothing is lost. ---- */
 
 /* Puts the run in `dir`, which no process may be training, back to the checkpoint of `step`. Fails if this checkpoint
  * does not exist or is damaged; then nothing is changed. */

@@ -99,7 +99,7 @@ expect 0 '"fields":{"text":{"documents":2,' fields --fields text,summary --json
 expect 0 "f: 2 documents" fields --fields text
 expect 1 '"text" comes twice' fields --fields text,text
 expect 1 "use one of them" fields --fields text,summary --field text
-expect 1 'no field "body" in the object' fields --fields text,body
+expect 1 'no field "body" in the record' fields --fields text,body
 expect 1 "holds one dataset" fields --fields text,summary --format fairseq
 
 expect 0 "400 documents" "$loam" dataset merge "$work/all" --out "$work/one"

@@ -253,8 +253,8 @@ static void errors_say_what_is_wrong(void)
     } cases[] = {
         { "a.jsonl", "{\"text\": \"x\"}\n{\"text\": 7}\n", ":2: field \"text\" is a number, not a string" },
         { "a.jsonl", "{\"body\": \"x\", \"id\": 3}\n",
-          ":1: no field \"text\" in the object; choose one with --field: \"body\"" },
-        { "a.jsonl", "{\"id\": 3}\n", ":1: no field \"text\" in the object, nor any other text" },
+          ":1: no field \"text\" in the record; choose one with --field: \"body\"" },
+        { "a.jsonl", "{\"id\": 3}\n", ":1: no field \"text\" in the record, nor any other text" },
         { "a.jsonl", "\n[1]\n", ":2: an array where a line should hold one object" LIST },
         { "a.json", "[\n{\"text\": \"x\"}\n]\n",
           ":1: not JSON, one object a line: ']' expected near end of file (column 1)" LIST },

@@ -13,11 +13,9 @@
 #define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
 
 static const char about[] =
-    "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a "
-    ".txt, .jsonl, .json, .csv or\n"
-    ".tsv file, plain, .gz, .zst, .xz or .bz2, or a folder, which is read with all its subfolders. Equal input gives "
-    "equal bytes, whatever the\n"
-    "number of threads.\n"
+    "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a text, JSON lines or a\n"
+    "table (docs/prepare.md), plain or compressed, or a folder, which is read with all its subfolders. Equal input\n"
+    "gives equal bytes, whatever the number of threads.\n"
     "\n"
     "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
     "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";

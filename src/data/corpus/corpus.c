@@ -203,8 +203,8 @@ static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
         return fail_user(error, "%s: no column \"%s\" in the table; choose one with %s: %s", corpus->file->path, field,
                          option, names->str);
     if (names->len == 0)
-        return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->record.where, field);
-    return fail_user(error, "%s: no field \"%s\" in the object; choose one with %s: %s", corpus->record.where, field,
+        return fail_user(error, "%s: no field \"%s\" in the record, nor any other text", corpus->record.where, field);
+    return fail_user(error, "%s: no field \"%s\" in the record; choose one with %s: %s", corpus->record.where, field,
                      option, names->str);
 }
 
@@ -306,8 +306,7 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->json_remarked |= file->nameless && corpus->format == RECORD_JSONL;
     corpus->counts.text_files += is_text_file(corpus);
     corpus->broken = corpus->options.fields_apart && !record_traits(corpus->format)->values;
-    return !corpus->broken ||
-           fail_user(error, "%s: no JSON lines or table, whose fields could be kept apart", file->path);
+    return !corpus->broken || fail_user(error, "%s: its format has no fields, which could be kept apart", file->path);
 }
 
 /* Warns once that other line ends became LF. */
