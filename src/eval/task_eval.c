@@ -39,7 +39,9 @@ static bool keep_example(TaskEval *eval, const Record *record, const TaskExample
  * most `limit` whose right answer is known. */
 static bool read_examples(TaskEval *eval, const TaskFile *file, GArray *keys, uint64_t limit, GError **error)
 {
-    TaskExamples *examples = task_examples_open(eval->encoder.task, eval->encoder.config, file, error);
+    TaskFile quiet = *file;
+    quiet.quiet = keys != NULL; /* a second pass follows */
+    TaskExamples *examples = task_examples_open(eval->encoder.task, eval->encoder.config, &quiet, error);
     TaskExample example;
     Record record;
     GError *problem = NULL;

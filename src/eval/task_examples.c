@@ -24,7 +24,9 @@ static bool take_answers(TaskExamples *examples, TaskExample *example)
 static bool collect_answers(TaskExamples *examples, const Task *task, const TaskConfig *config, const TaskFile *file,
                             GError **error)
 {
-    TaskReader *reader = task_reader_open(task, config, file, false, error);
+    TaskFile quiet = *file;
+    quiet.quiet = true;
+    TaskReader *reader = task_reader_open(task, config, &quiet, false, error);
     if (!reader)
         return false;
     TaskExample example;

@@ -116,6 +116,9 @@ unknown='third.tsv:7: "so-so" is none of the classes of model.labels (bad,good)'
 refuse "$unknown; task.on_error=skip leaves such rows out" task.data=third.tsv $text 'task.label={mark}' model.labels=bad,good
 run run.dir=runs/skipped task.data=third.tsv $text 'task.label={mark}' model.labels=bad,good task.on_error=skip
 grep -q 'third.tsv: 1 rows were left out' log || fail "$(cat log)"
+sed '7s/\t.*//' marks.tsv >short.tsv # a row that every pass over the table leaves out is told once
+run run.dir=runs/short task.data=short.tsv task.valid=20% $text 'task.label={mark}' task.on_error=skip
+[ "$(grep -c 'left out: short.tsv:7: ' log) $(grep -c 'short.tsv: 1 rows were left out' log)" = '1 1' ] || fail "$(cat log)"
 expect 1 "$unknown" "$loam" eval runs/marks --task task.valid=third.tsv
 expect 0 'third.tsv: 1 rows were left out' "$loam" eval runs/marks --task task.valid=third.tsv task.on_error=skip
 expect 1 "$unknown, which come from hf-marks; model.labels=NAMES gives others" "$loam" eval hf-marks --task task.valid=third.tsv $text 'task.label={mark}'

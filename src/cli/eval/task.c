@@ -282,7 +282,9 @@ static bool open_ranking(Run *run, const TaskFile *file, const EvalOptions *opti
                                .before = task_frame_before_target(&run->encoder),
                                .gap = joined && run->shots && *shots_gap(input, "x") &&
                                       pieces_hold_spaces(run->encoder.tok) };
-    g_auto(GStrv) labels = rank_collect_labels(&run->task, run->config, run->encoder.tok, file, error);
+    TaskFile quiet = *file;
+    quiet.quiet = true; /* the pass that answers the examples tells */
+    g_auto(GStrv) labels = rank_collect_labels(&run->task, run->config, run->encoder.tok, &quiet, error);
     if (!labels || !(run->ranking = ranking_open(run->encoder.tok, labels, &rank, error)))
         return false;
     run->decoding.ranking = run->ranking;

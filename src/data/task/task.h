@@ -157,6 +157,7 @@ typedef struct TaskFile {
     TaskPart part; /* which examples of the file are used; held-out examples are chosen by a hash of their input;
                       TASK_PART_COPY: all, and the file is the copy that task_prepare made */
     double share;  /* fraction of the examples that is held out */
+    bool quiet;    /* another pass over the file tells of the rows that task.on_error=skip leaves out */
 } TaskFile;
 
 /* The files to train and to evaluate on: task.data, and task.valid, which is a file, or a percentage such as "5%" of
@@ -181,7 +182,7 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
 typedef bool (*TaskExampleFn)(void *context, const TaskExample *example, const Record *record, GError **error);
 /* Calls `use` with every example that is left, until it fails. */
 bool task_reader_each(TaskReader *reader, TaskExampleFn use, void *context, GError **error);
-int64_t task_reader_skipped(const TaskReader *reader); /* number of bad records skipped so far */
+int64_t task_reader_skipped(const TaskReader *reader); /* number of bad records skipped so far; 0 if quiet */
 /* Number of examples read so far, including those outside the selected TaskPart. */
 int64_t task_reader_count(const TaskReader *reader);
 /* Whether a label means "no label": -1, -100 or "<unk>", unless this is a name in `classes` (names separated by

@@ -358,7 +358,7 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
         return false;
     train->part = held_out ? TASK_PART_TRAIN : TASK_PART_ALL;
     if (held_out)
-        *valid = (TaskFile){ g_strdup(train->path), TASK_PART_HELD_OUT, share };
+        *valid = (TaskFile){ .path = g_strdup(train->path), .part = TASK_PART_HELD_OUT, .share = share };
     else if (*config->valid)
         valid->path = find_task_file(config->valid, task->valid_file, "task.valid", error);
     else if (folder && task->valid_file)
@@ -366,7 +366,7 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     train->share = share;
     if (config->held_out) {
         g_free(valid->path);
-        *valid = (TaskFile){ g_strdup(config->held_out), TASK_PART_COPY, 0 };
+        *valid = (TaskFile){ .path = g_strdup(config->held_out), .part = TASK_PART_COPY };
     }
     if (valid->path || !*config->valid)
         return true;

@@ -181,6 +181,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     if (!task_files(task, config, &train, &valid, error))
         return NULL;
     train.part = TASK_PART_ALL;
+    train.quiet = true;
     TaskReader *reader = train.path ? task_reader_open(task, config, &train, true, error) : NULL;
     bool good = reader && task_reader_each(reader, add_names, &(ClassNames){ task, names }, error);
     if (train.path == NULL)

@@ -505,8 +505,10 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
     Comparison comparison = { .inputs = task_overlap_new(),
                               .answers = task_overlap_new(),
                               .trained = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL) };
+    TaskFile held_out = *valid;
+    held_out.quiet = told || valid->part == TASK_PART_HELD_OUT; /* the pass over task.data sees the same rows */
     const bool good =
-        (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
+        (!valid->path || prepare_file(encoder, &held_out, beside, !encoder->passing, false, &comparison, error)) &&
         prepare_file(encoder, train, prefix, false, true, &comparison, error);
     if (good && !encoder->passing && is_choice(&comparison, encoder->task))
         report_choice(&comparison, encoder->tok, train->path);
@@ -557,7 +559,9 @@ static bool measure_example(void *context, const TaskExample *example, G_GNUC_UN
 
 static bool measure_file(TaskEncoder *encoder, const TaskFile *file, GError **error)
 {
-    TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, false, error);
+    TaskFile quiet = *file;
+    quiet.quiet = true;
+    TaskReader *reader = task_reader_open(encoder->task, encoder->config, &quiet, false, error);
     const bool good = reader && task_reader_each(reader, measure_example, encoder, error);
     task_reader_close(reader);
     return good;

@@ -172,12 +172,12 @@ static bool belongs(const TaskReader *reader, const TaskExample *example)
     return held_out == (reader->file.part == TASK_PART_HELD_OUT);
 }
 
-/* Whether the reader continues after an error, which is then logged. */
+/* Whether the reader continues after an error, which is then logged, unless another pass does so. */
 static bool skip(TaskReader *reader, GError *problem)
 {
     if (!reader->skips || problem->code != LOAM_ERROR_USER || !record_reader_goes_on(reader->records))
         return false;
-    if (reader->skipped++ < LOGGED_ROWS)
+    if (!reader->file.quiet && reader->skipped++ < LOGGED_ROWS)
         log_warning("left out: %s", problem->message);
     return true;
 }
