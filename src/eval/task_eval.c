@@ -129,11 +129,13 @@ bool task_eval_check(const TaskEval *eval, GError **error)
 {
     TaskScores scores = task_scores_new(eval->encoder.task);
     g_autoptr(GArray) metrics = metric_list_new();
-    for (guint i = 0; i < eval->examples->len; i++) {
+    bool good = true;
+    for (guint i = 0; good && i < eval->examples->len; i++) {
         const TaskExample *example = eval->examples->pdata[i];
+        good = task_scores_check_example(eval->encoder.task, example, "an example", error);
         task_scores_add(&scores, example, example->targets->len > 0 ? example->targets->pdata[0] : "");
     }
-    bool good = task_scores_metrics(&scores, metrics, error);
+    good = good && task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
     return good;
 }

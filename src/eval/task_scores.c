@@ -161,6 +161,20 @@ bool task_scores_check(const Task *task, GError **error)
     return true;
 }
 
+bool task_scores_check_example(const Task *task, const TaskExample *example, const char *where, GError **error)
+{
+    g_auto(GStrv) names = text_list(task->scores);
+    for (char **name = names; example->known && example->targets->len == 0 && *name; name++) {
+        const ScoreKind *kind = score_find(*name);
+        if (kind && kind->references != REFERENCES_ANY)
+            return fail_user(error,
+                             "%s has no right answer, which the score %s needs: task.scores=squad2 scores questions "
+                             "without an answer, too",
+                             where, *name);
+    }
+    return true;
+}
+
 bool task_positive_check(const Task *task, const char *classes, GError **error)
 {
     g_auto(GStrv) scores = text_list(task->scores), labels = task->learns ? text_list(classes) : task_label_texts(task);

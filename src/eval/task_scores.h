@@ -32,6 +32,8 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
 int64_t task_scores_strange(const TaskScores *scores, guint *different, const char **example);
 /* Fails if the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);
+/* Fails if a score of the task needs a right answer, and the example is known to have none. where: for the message. */
+bool task_scores_check_example(const Task *task, const TaskExample *example, const char *where, GError **error);
 /* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. `classes`
  * are a classifier's; NULL means none. */
 bool task_positive_check(const Task *task, const char *classes, GError **error);

@@ -137,6 +137,12 @@ echo "ok: tags of words, from lists and from columns"
 train answers task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers task.scores=squad2
 awk '$1 == "exact" || $1 == "squad2" { found = $NF > 80 } END { exit !found }' answers.scores || fail "answers: $(cat answers.scores)"
 [ "$(printf 'where\tbari tuka loni\n' | "$loam" predict runs/answers)" = tuka ] || fail "an answer"
+# Without squad2, whose questions need no answer, neither a run nor an evaluation begins.
+none='has no right answer, which the score squad needs: task.scores=squad2 scores questions without an answer, too'
+expect 1 "task.scores: the held-out examples of task.valid=20%: an example $none" "$loam" train base.yaml run.dir=runs/unanswerable \
+    task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers
+expect 1 "answers.jsonl:$(awk '/"answers": \[\]/ && !row { row = NR } END { print row }' answers.jsonl) $none" \
+    "$loam" eval runs/answers --task task.scores=squad task.valid=answers.jsonl
 echo "ok: answers in a text, or none"
 
 train choices task.data=choices.jsonl task.valid=20% 'task.input={ask}' task.choices=a,b,c 'task.label={right}'

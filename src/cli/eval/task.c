@@ -200,7 +200,9 @@ static bool is_unlisted(const Run *run, const TaskExample *example)
 /* Takes ownership of the example. */
 static bool take_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
-    bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
+    bool stored = false, good = check_label(run, record, example, error) &&
+                                task_scores_check_example(&run->task, example, record->where, error) &&
+                                take_stored(run, example, &stored, error);
     run->n_examples += good;
     run->n_unlisted += good && is_unlisted(run, example);
     if (good && run->waiting->len == ANSWER_BATCH)

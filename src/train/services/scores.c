@@ -180,7 +180,10 @@ static bool open_examples(const Trainer *t, ScoredTask *scored, const TaskFile *
     scored->eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
     if (scored->eval) {
         report_task_scores(scored, file->path);
-        return task_eval_check(scored->eval, error) || fail_context(error, "task.scores: %s", file->path);
+        const char *valid = scored->config->valid; /* file: the run's copy of the examples, which nobody knows */
+        return task_eval_check(scored->eval, error) ||
+               fail_context(error, "task.scores: the held-out examples of task.%s=%s", *valid ? "valid" : "data",
+                            *valid ? valid : scored->config->data);
     }
     g_autofree char *reason =
         problem ? g_strdup(problem->message)
