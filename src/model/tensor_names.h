@@ -5,8 +5,8 @@
 #include "format/tensor_file.h"
 #include "model/model.h"
 
-/* Maps a parameter to the tensor that holds it. In both names # stands for a number and * for letters and digits
- * without a dot; they occur in the same order in both. The first entry that matches a parameter is used. If no entry
+/* Maps a parameter to the tensor that holds it. In both names # stands for a number and * for characters other
+ * than a dot; they occur in the same order in both. The first entry that matches a parameter is used. If no entry
  * matches a parameter NAME.bias, its tensor is that of NAME with .bias in place of .weight. The tensor of an adapter
  * NAME.lora_a is that of NAME with .lora_A.weight in place of .weight, as PEFT names it. */
 typedef struct TensorName {

@@ -44,8 +44,7 @@ Found reader_next_line(RecordReader *reader, Lines *lines, GError **error)
         g_autofree char *where = g_strdup_printf("%s:%" PRId64 ": column 1", lines->path, lines->number);
         foreign_fail_byte(where, *bad, error);
     } else if (found == FOUND_TOO_LONG) {
-        fail_user(error, "%s:%" PRId64 ": a row longer than 64 MiB; is a quote not closed?", lines->path,
-                  lines->number);
+        fail_user(error, "%s:%" PRId64 ": a line longer than 64 MiB", lines->path, lines->number);
     }
     return bad || found == FOUND_TOO_LONG ? FOUND_ERROR : found;
 }
