@@ -16,7 +16,8 @@ import tempfile
 import transformers
 
 KINDS = {"t5": ["sentencepiece-unigram", "t5"], "t5-bpe": ["sentencepiece-bpe", "t5"], "mask": ["sentencepiece-unigram", "roberta"],
-         "byte-t5": ["byte-bpe", "t5"], "byte-mask": ["byte-bpe", "roberta"], "bert": ["wordpiece", "bert"]}
+         "byte-t5": ["byte-bpe", "t5"], "byte-mask": ["byte-bpe", "roberta"], "bert": ["wordpiece", "bert"],
+         "bert-apart": ["wordpiece", "bert"], "wordpiece-t5-apart": ["wordpiece", "t5"]}
 EDGES = ["<extra_id_0>", " <extra_id_0> ", "<extra_id_0><extra_id_1>", "<extra_id_0>  <extra_id_1> a", "a</s>b <extra_id_0> c",
          "  a  <extra_id_0>  b  ", "a\t<extra_id_0>\tb", "<extra_id_0>'s", "x (<extra_id_0>)"]
 
@@ -31,8 +32,8 @@ def with_blanks(line, draw):
 
 
 def of_kind(name, line):
-    """WordPiece of tokenizer.json cannot say that a word goes on behind a mask: there a space follows each."""
-    piece = {"mask": "<mask>", "byte-mask": "<mask>", "bert": "[MASK] "}.get(name)
+    """WordPiece of tokenizer.json cannot say that a word goes on behind a mask: a space follows each, except in NAME-apart."""
+    piece = {"mask": "<mask>", "byte-mask": "<mask>", "bert": "[MASK] ", "bert-apart": "[MASK]"}.get(name)
     for blank in range(3) if piece else ():
         line = line.replace(f"<extra_id_{blank}>", piece)
     return line
@@ -49,7 +50,8 @@ def main():
             made = f"{folder}/{'tok.model' if kind.startswith('sentencepiece') else 'tok'}"
             subprocess.run([loam, "tokenizer", "train", "--kind", kind, "--for", family, "--vocab-size", "400", "--out", made,
                             out / "text.txt"], check=True)
-            subprocess.run([loam, "tokenizer", "export", "--model", made, "--out", f"{folder}/hf"], check=True)
+            apart = ["--blanks", "transformers"] if name.endswith("-apart") else []
+            subprocess.run([loam, "tokenizer", "export", "--model", made, "--out", f"{folder}/hf", *apart], check=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(f"{folder}/hf")
             ids = [tokenizer(of_kind(name, line), add_special_tokens=False)["input_ids"] for line in lines]
         (out / f"ids.{name}").write_text("".join(" ".join(map(str, each)) + "\n" for each in ids))

@@ -95,6 +95,8 @@ static bool export_model(const char *path, bool adapter, const HfForm *form, int
                         : hf_export(loaded.model, loaded.tok, *form, out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
+    if (done && loaded.tok)
+        hf_report_blanks(loaded.tok);
     if (done)
         g_print("%s\n", out);
     return done;

@@ -449,9 +449,12 @@ static bool export(int argc, char **argv, GError **error)
     if (export_out == NULL)
         return fail_user(error, "--out is missing; usage: %s", export_usage);
     g_autofree char *json = g_build_filename(export_out, "tokenizer.json", NULL);
-    return check_folder(export_out, tokenizer_kind(tok), error) &&
-           cli_check_replaced(export_out, json, replace, error) && io_make_directories(export_out, error) &&
-           hf_write_tokenizer(export_out, tok, NULL, error);
+    const bool done = check_folder(export_out, tokenizer_kind(tok), error) &&
+                      cli_check_replaced(export_out, json, replace, error) && io_make_directories(export_out, error) &&
+                      hf_write_tokenizer(export_out, tok, NULL, error);
+    if (done)
+        hf_report_blanks(tok);
+    return done;
 }
 
 /* ---- the verb ---- */

@@ -96,9 +96,13 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
  * (TextFrame.before) are left out. */
 char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error);
 
-/* Writes a tokenizer.json with which Hugging Face's tokenizers library gives the same ids; sentinels become added
- * tokens. post_processor: one in place of the tokenizer's own, whose reference is taken; NULL means its own. */
+/* Writes a tokenizer.json with which Hugging Face's tokenizers library gives the same ids, beside blanks only if
+ * tokenizer_json_keeps_blanks; sentinels become added tokens. post_processor: one in place of the tokenizer's own,
+ * whose reference is taken; NULL means its own. */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);
+/* Whether that file gives text beside blanks the ids of tokenizer_encode. That of WordPiece, or of a Unigram model
+ * which was read from a tokenizer.json, does so only after tokenizer_set_blanks "transformers". */
+bool tokenizer_json_keeps_blanks(const Tokenizer *tok);
 bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be written as a tokenizer.json */
 /* Records the tokenizer's hash in the tokenizer_config.json of a folder whose tokenizer.json was written: with this
  * file the folder has the same hash, so that it serves the tokenizer's datasets. */

@@ -308,8 +308,10 @@ static char *space_pattern(const json_t *root, const char *space, bool after)
                  : g_strdup_printf("%s(?=%s%s)", space, any->str, n > 0 ? ")" : "");
 }
 
-bool json_joins_blanks(const json_t *root, const json_t *step, const char *space, bool after)
+bool json_joins_blanks(const json_t *root, const char *space, bool after)
 {
+    const json_t *normalizer = json_object_get(root, "normalizer"), *steps = json_object_get(normalizer, "normalizers"),
+                 *step = steps ? json_array_get(steps, json_array_size(steps) - 1) : normalizer;
     const char *type = json_string_value(json_object_get(step, "type")),
                *regex = json_string_value(json_object_get(json_object_get(step, "pattern"), "Regex")),
                *content = json_string_value(json_object_get(step, "content"));

@@ -95,8 +95,8 @@ json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer,
 /* Makes `names` blanks of a tokenizer.json and appends that step. space: how normalized text spells a space; after: the
  * space after a blank belongs to it, not the one before it. Does nothing if none of the names is an added token. */
 void json_join_blanks(json_t *root, GHashTable *names, const char *space, bool after);
-/* Whether `step` is the step that json_join_blanks appends to this tokenizer.json. */
-bool json_joins_blanks(const json_t *root, const json_t *step, const char *space, bool after);
+/* Whether the normalizer of this tokenizer.json ends with the step that json_join_blanks appends. */
+bool json_joins_blanks(const json_t *root, const char *space, bool after);
 
 /* ---- tokenizer_settings.c: reads Hugging Face's settings files in the folder of a tokenizer: tokenizer_config.json
  * and, in older folders, special_tokens_map.json and added_tokens.json ---- */

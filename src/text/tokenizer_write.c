@@ -193,6 +193,13 @@ static void put_blanks(const Tokenizer *tok, json_t *root)
     json_join_blanks(root, names, byte_level ? " " : SP_SPACE, tok->facts.blank_space == BLANK_AFTER);
 }
 
+bool tokenizer_json_keeps_blanks(const Tokenizer *tok)
+{
+    const bool has_blanks = tok->roles[ROLE_MASK] >= 0 || tokenizer_sentinels(tok) > 0;
+    return !has_blanks || tok->separates_blanks || tok->facts.joins_blanks || writes_blanks(tok) ||
+           tok->facts.blank_space == BLANK_TEXT;
+}
+
 bool tokenizer_has_json(const Tokenizer *tok)
 {
     return tok->kind->to_json != NULL || tokenizer_is_json(tok->path);

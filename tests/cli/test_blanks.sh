@@ -46,6 +46,8 @@ grep -v '[[<]' $golden/text.txt | grep '[A-Za-z]' >"$work/words" # no special to
 lines=$(wc -l <"$work/words")
 while read -r name kind family blank; do
     train "$name" "$kind" "$family"
+    told=$(grep -c 'a new word' "$work/err" || true)
+    [ "$told" = $([ "$kind" != wordpiece ]; echo $?) ] || fail "$name: told $told times that ids differ: $(cat "$work/err")"
     as_typed "${blank/_/ }" <$golden/lines.txt >"$work/typed"
     for place in "$model" "$work/$name.hf"; do
         encode "$place" <"$work/typed" >"$work/ids"
@@ -89,6 +91,31 @@ grep -q '<extra_id_0> (' "$work/out" || fail "corpus: $(cat "$work/out")"
 expect 1 'not "none"' "$loam" tokenizer encode --model "$work/t5.model" --blanks none
 echo "ok: transformers' ids by an option, which an export keeps"
 
+# WordPiece in tokenizer.json: transformers reads text that touches a blank as a new word, as loam does by the option.
+train wordpiece-t5 wordpiece t5
+while read -r name blank; do
+    as_typed "$blank" <$golden/lines.txt >"$work/typed"
+    "$loam" tokenizer export --model "$work/$name" --blanks transformers --out "$work/$name-apart" 2>"$work/err" || fail "$(cat "$work/err")"
+    ! grep -q 'a new word' "$work/err" || fail "$name: told that ids differ: $(cat "$work/err")"
+    for way in "$work/$name --blanks transformers" "$work/$name-apart"; do
+        encode $way <"$work/typed" >"$work/ids"
+        cmp -s "$work/ids" "$golden/ids.$name-apart" || fail "$way: other ids than transformers'"
+    done
+    encode "$work/$name" <"$work/typed" >"$work/ids"
+    ! cmp -s "$work/ids" "$golden/ids.$name-apart" || fail "$name: no line has text that touches a blank"
+done <<'END'
+bert [MASK]
+wordpiece-t5 sentinels
+END
+for from in apart t5.hf; do # a tokenizer.json of Unigram says it or not, and stays as it is
+    mkdir "$work/$from.json"
+    cp "$work/$from/tokenizer.json" "$work/$from.json/"
+    "$loam" tokenizer export --model "$work/$from.json" --out "$work/unigram.$from" 2>"$work/err" || fail "$(cat "$work/err")"
+    told=$(grep -c '"ed" in re<extra_id_0>ed, as a new word' "$work/err" || true)
+    [ "$told" = $([ $from != apart ]; echo $?) ] || fail "unigram of $from: $(cat "$work/err")"
+done
+echo "ok: with an option WordPiece has transformers' ids beside blanks, and exports without it say that theirs differ"
+
 # A model answers typed blanks as it answers the ids of a corpus with a word left out.
 tok=$work/t5.model
 "$loam" prepare --tokenizer "$tok" --out "$work/data" $golden/text.txt >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
@@ -123,3 +150,16 @@ answers --ids <"$work/corpus.ids" >"$work/corpus.answers"
 answers --blanks transformers <"$work/typed" >"$work/apart.answers"
 ! cmp -s "$work/apart.answers" "$work/corpus.answers" || fail "--blanks changes nothing"
 echo "ok: 40 typed lines have the answers of their ids"
+
+cat >"$work/bert.yaml" <<YAML
+run: { dir: $work/bert-run }
+model: { family: bert, n_enc: 1, width: 16, ffn: 32, heads: 2, head_dim: 8, max_positions: 64 }
+tokenizer: { path: $work/bert }
+data: { train: $work/bert-data, input_length: 64 }
+train: { length: 1 steps, batch: 2 samples, threads: 1 }
+YAML
+"$loam" prepare --tokenizer "$work/bert" --out "$work/bert-data" $golden/text.txt >/dev/null 2>"$work/err" &&
+    "$loam" train "$work/bert.yaml" >/dev/null 2>"$work/err" || fail "$(tail -n 2 "$work/err")"
+"$loam" export "$work/bert-run" --to hf --out "$work/bert-model" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '"ed" in re\[MASK\]ed, as a new word' "$work/err" || fail "loam export: $(cat "$work/err")"
+echo "ok: loam export says that ids beside a mask of WordPiece differ"

@@ -40,7 +40,7 @@ trains() {
     "$loam" eval "$here/run" data.valid="$here/data-valid" data.input_length=64 --json >"$work/out" 2>"$work/err" ||
         fail "$name: eval: $(cat "$work/err")"
     "$loam" export "$here/run" --to hf --out "$here/hf" >/dev/null 2>"$work/err" || fail "$name: export: $(cat "$work/err")"
-    [ ! -s "$work/err" ] || fail "$name: export: $(cat "$work/err")"
+    ! grep -v 'touches a blank' "$work/err" || fail "$name: export: $(cat "$work/err")"
     [ -s "$here/hf/tokenizer_config.json" ] || fail "$name: no tokenizer_config.json"
     for line in 'bace dilo. fogu' 'ba <extra_id_0> ce<|endoftext|>[MASK] <extra_id_1>.'; do
         for how in '' --plain; do

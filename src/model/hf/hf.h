@@ -59,3 +59,5 @@ const char *hf_sentence_module(const json_t *module);
  * tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4 and 5 gives the same
  * ids. Special tokens, and those added around texts, are those of `model`'s training; NULL means the tokenizer's. */
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error);
+/* Logs a line if transformers gives text beside blanks other ids with these files (tokenizer_json_keeps_blanks). */
+void hf_report_blanks(const Tokenizer *tok);

@@ -153,3 +153,13 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
            hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
            write_json(folder, tok, model, ids, error);
 }
+
+void hf_report_blanks(const Tokenizer *tok)
+{
+    const int mask = tokenizer_role(tok, ROLE_MASK), blank = mask >= 0 ? mask : tokenizer_sentinel(tok, 0);
+    if (tokenizer_has_json(tok) && !tokenizer_json_keeps_blanks(tok))
+        log_info(
+            "transformers reads text that touches a blank, as \"ed\" in re%sed, as a new word, loam as the rest of "
+            "one; --blanks transformers (in a configuration tokenizer.blanks) gives the same ids in both",
+            tokenizer_piece(tok, blank));
+}

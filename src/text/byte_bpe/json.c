@@ -74,9 +74,8 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
 /* The normalizer without its step for blanks, which changes no other text. A new reference; NULL if nothing is left. */
 static json_t *other_steps(const TokenizerJson *json, bool *joins_blanks)
 {
-    json_t *steps = json_object_get(json->normalizer, "normalizers");
-    const size_t n = json_array_size(steps);
-    *joins_blanks = json_joins_blanks(json->root, n > 0 ? json_array_get(steps, n - 1) : json->normalizer, " ", false);
+    const size_t n = json_array_size(json_object_get(json->normalizer, "normalizers"));
+    *joins_blanks = json_joins_blanks(json->root, " ", false);
     if (!*joins_blanks)
         return json_incref(json->normalizer);
     if (n == 0)

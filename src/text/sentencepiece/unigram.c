@@ -423,7 +423,8 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
     *facts = (TokenizerFacts){ TOKENIZER_FACTS(bpe ? "char-bpe" : "unigram", (int)n, id_of_unigram(unigram, "<pad>"),
                                                id_of_unigram(unigram, "</s>"), unigram->viterbi.unk,
                                                id_of_unigram(unigram, "<s>")),
-                               .blank_space = blank_space_of(&unigram->text) };
+                               .blank_space = blank_space_of(&unigram->text),
+                               .joins_blanks = json_joins_blanks(json->root, SP_SPACE, unigram->text.suffixes) };
     return unigram;
 }
 
