@@ -241,8 +241,10 @@ static bool show_score(const ScoreKind *kind, const ScoreResult *result, void *a
 /* The caller frees the paths, also after an error. */
 static bool find_files(const Run *run, TaskFile *train, TaskFile *file, GError **error)
 {
-    return task_files(&run->task, run->config, train, file, error) &&
-           (file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on"));
+    if (!task_files(&run->task, run->config, train, file, error))
+        return false;
+    train->quiet = file->part == TASK_PART_HELD_OUT; /* of one table; the pass that answers the examples tells */
+    return (file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on"));
 }
 
 /* Opens the examples of --shots. A prompt with them may be as long as the model's maximum, which then replaces
