@@ -18,8 +18,9 @@ static void names_of_models_get_the_way_to_them(void)
 
 static void paths_get_nothing(void)
 {
-    static const char *const paths[] = { "",   "/models/t5", "./t5", "../t5/a",    "a/b/c", "tok.model", "runs/a@best",
-                                         "a/", "/tmp",       "x y",  "data/c.json" };
+    static const char *const paths[] = { "",          "/models/t5",  "./t5",       "../t5/a",  "a/b/c",
+                                         "tok.model", "runs/a@best", "runs/a",     "data/gpt", "a/",
+                                         "/tmp",      "x y",         "data/c.json" };
     for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
         g_autofree char *hint = hub_hint(paths[i]);
         g_assert_cmpstr(hint, ==, "");

@@ -65,7 +65,7 @@ expect 0 '1 tensors, 0 numbers' "$loam" inspect model "$work/shape.safetensors"
 head -c 1500 tests/golden/torch/zip.bin >"$work/cut.bin"
 expect 1 'its end is missing; it was cut, or is no file of torch.save' "$loam" inspect model "$work/cut.bin"
 
-hint="loam opens no connection: a model of huggingface.co is fetched first, with git clone https://huggingface.co/google/t5-v1_1-small"
+hint="if it is a model of huggingface.co, fetch it first, since loam opens no connection: git clone https://huggingface.co/google/t5-v1_1-small"
 cd "$work"
 loam=$(realpath "$loam" 2>/dev/null || echo "$source_dir/$loam")
 expect 1 "google/t5-v1_1-small: no such folder; $hint" "$loam" import google/t5-v1_1-small --out "$work/x"
