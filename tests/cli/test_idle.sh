@@ -25,6 +25,11 @@ says 'data.noise_density: without effect, since data.objective is seq2seq' data.
 says 'data.whole_word, data.max_ngram: without effect, since data.objective is seq2seq' data.whole_word=false data.max_ngram=3
 says 'data.mixture_temperature: without effect, since task.data is marks.tsv' data.mixture_temperature=2
 says 'data.train: without effect, since task.data is set' data.train=nowhere
+for train in one one,two; do # a plan reads no dataset before it names options
+    "$loam" plan config.yaml run.dir=runs/plan task.data= data.train=$train data.mixture_temperature=2 data.mixture_cap='9 samples' >out 2>err || :
+    named=$(grep -c 'data.mixture_temperature, data.mixture_cap: without effect, since data.train is one$' err || :)
+    [ "$named" = $([ $train != one ]; echo $?) ] || fail "data.train=$train: $(cat err)"
+done
 says 'data.valid: without effect, since the task has examples to evaluate on' data.valid=nowhere
 says 'optim.power: without effect, since optim.schedule is constant' optim.power=2
 says 'optim.beta2: without effect, since optim.name is adafactor' optim.beta2=0.9

@@ -375,7 +375,8 @@ typedef struct IdleRule {
     const char *options; /* names of the options, separated by spaces; "fp8." means all options of this group */
     const char *decides; /* the other option, whose value decides whether `options` have an effect */
     const char *values;  /* values of `decides` with which `options` have an effect, separated by spaces; "" means only
-                            the empty value, "!" every value but the empty one, "!0" every value but 0 */
+                            the empty value, "!" every value but the empty one, "!0" every value but 0, "," every
+                            list of datasets and the empty value */
 } IdleRule;
 
 /* Values of model.classifier with which task.cut_side shortens long inputs; tokens and span have other rules. */
@@ -398,6 +399,7 @@ static const IdleRule rules[] = {
     { "data.reset_attention data.reset_position data.mask_eod", "data.objective", "clm full_lm" },
     { "data.whole_word data.max_ngram data.sentence_pairs data.short_sequence_probability", "data.objective", "mlm" },
     { "data.mixture_weights data.mixture_temperature data.mixture_cap", "task.data", "" },
+    { "data.mixture_temperature data.mixture_cap", "data.train", "," },
     { "data.compat_samples", "data.compat", "megatron t5_experiments" },
     { "data.compat_batch", "data.compat", "fairseq" },
     { "task.stride", "model.classifier", "span" },
@@ -443,6 +445,8 @@ static bool is_one_of(const char *word, const char *list)
 static bool is_working(const IdleRule *rule, const char *value)
 {
     g_autofree char *first = g_strndup(value, strcspn(value, " %"));
+    if (strcmp(rule->values, ",") == 0) /* a .json has weights for a list */
+        return *value == '\0' || strchr(value, ',') || g_str_has_suffix(value, ".json");
     if (*rule->values == '\0' || strcmp(rule->values, "!") == 0)
         return (*value == '\0') == (*rule->values == '\0');
     return *rule->values == '!' ? !is_one_of(first, rule->values + 1) : is_one_of(first, rule->values);
