@@ -17,7 +17,7 @@ expect 0 '"unknown":' prepare --json "$work/strange.txt"
 expect 0 'unknown tokens  ' "$loam" inspect dataset "$work/strange" --check
 expect 0 '"unknown":' "$loam" inspect dataset "$work/strange" --json
 "$loam" inspect dataset "$work/strange@test:2/0/1" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
-grep -q ': 1 documents' "$work/out" && ! grep -q unknown "$work/out" || fail "a part has the count of the whole: $(cat "$work/out")"
+grep -q 'strange@test:2/0/1: 1 documents' "$work/out" && ! grep -q unknown "$work/out" || fail "a part has the count of the whole: $(cat "$work/out")"
 expect 0 'shuffled: 3 documents' "$loam" dataset shuffle "$work/strange" --out "$work/shuffled" # its writer counts, too
 grep -A 4 '"unknown"' "$work/strange.json" >"$work/a" && grep -A 4 '"unknown"' "$work/shuffled.json" >"$work/b" && cmp "$work/a" "$work/b" ||
     fail "$(cat "$work/shuffled.json")"

@@ -151,7 +151,7 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
     const DatasetMeta *meta = &data->meta;
     json_t *root =
         json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:f, s:f, s:I}, s:o, s:o, s:o*, s:o*, s:o*, s:O*}",
-                  "prefix", data->prefix, "documents", (json_int_t)lengths->n, "sequences",
+                  "prefix", data->name, "documents", (json_int_t)lengths->n, "sequences",
                   (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set), "dtype",
                   dtype_name(indexed_dtype(data->set)), "tokenizer_hash", meta->tokenizer_hash, "vocab",
                   (json_int_t)meta->vocab, "append_eod", meta->append_eod, "length", "min", (json_int_t)lengths->min,
@@ -239,7 +239,7 @@ static bool print_tree(const Dataset *data, int64_t document, const Tokenizer *t
 static bool print_dataset_text(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, GError **error)
 {
     g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
-    printf("%s: %s documents, %s tokens (%s)\n", data->prefix, documents, tokens, dtype_name(indexed_dtype(data->set)));
+    printf("%s: %s documents, %s tokens (%s)\n", data->name, documents, tokens, dtype_name(indexed_dtype(data->set)));
     if (data->meta.tokenizer_hash)
         printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->meta.tokenizer_hash,
                data->meta.vocab, data->meta.append_eod ? "yes" : "no");
@@ -308,7 +308,7 @@ static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab,
                      "%s: %" PRId64 " of %" PRId64 " token ids are not in a vocabulary of %" PRId64
                      ": the first, %d, is in document %" PRId64 ", token %" PRId64
                      " (from 0); the file was damaged or made with another tokenizer: run loam prepare again",
-                     data->prefix, found->bad, found->tokens, vocab, found->id, found->document, found->token);
+                     data->name, found->bad, found->tokens, vocab, found->id, found->document, found->token);
 }
 
 static bool show_dataset(const Dataset *data, const Tokenizer *tok, GError **error)

@@ -181,6 +181,8 @@ Dataset *dataset_open(const char *path, GError **error)
         return NULL;
     g_autofree char *prefix = n > 0 ? g_strndup(path, (gsize)n) : g_strdup(path);
     Dataset *data = open_whole(prefix, error);
+    if (data)
+        data->name = g_strdup(n > 0 ? path : data->prefix);
     if (!data || n == 0)
         return data;
     split_boundaries(shares, indexed_documents(data->set), boundaries);
@@ -201,6 +203,7 @@ void dataset_close(Dataset *data)
     trees_close(data->trees);
     dataset_meta_clear(&data->meta);
     g_free(data->prefix);
+    g_free(data->name);
     g_free(data);
 }
 

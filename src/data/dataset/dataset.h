@@ -35,6 +35,7 @@ typedef struct DatasetMeta {
 
 typedef struct Dataset {
     char *prefix; /* path prefix of the files */
+    char *name;   /* the prefix, or of a part the path that was opened */
     Indexed *set; /* random access to the tokens */
     DatasetMeta meta;
     Trees *trees; /* PREFIX.tree; NULL means that there is none */
