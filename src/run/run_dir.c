@@ -216,6 +216,21 @@ static bool check_openable(const char *path, GError **error)
            fail_user(error, "%s is no regular file, and a run writes files here: move it away", path);
 }
 
+/* Fails if this user may not read and write what every run does: else it would train until its first save. */
+static bool check_rights(const char *dir, GError **error)
+{
+    static const char *const written[] = { "", "lock", "log.txt", "metrics.jsonl", "tb", "checkpoints" };
+    for (size_t i = 0; i < G_N_ELEMENTS(written); i++) {
+        g_autofree char *path = *written[i] ? g_build_filename(dir, written[i], NULL) : g_strdup(dir);
+        if (io_refused(path, error))
+            return false;
+        if (access(path, W_OK) < 0 && errno == EACCES)
+            return fail_machine(error, "writing %s: %s; this user needs the right to write it (chmod, chown)", path,
+                                g_strerror(EACCES));
+    }
+    return true;
+}
+
 /* Fails if an entry of a folder that a run writes files to is a FIFO, which may block, a socket or a disk. A link to
  * /dev/null is none. */
 static bool check_files(const char *dir, GError **error)
@@ -237,7 +252,7 @@ bool run_check_folder(const char *dir, GError **error)
 {
     g_autoptr(GDir) entries = g_dir_open(dir, 0, NULL);
     const char *name;
-    if (!check_files(dir, error))
+    if (!check_rights(dir, error) || !check_files(dir, error))
         return false;
     if (entries == NULL || has_begun(dir))
         return true;

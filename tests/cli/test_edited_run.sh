@@ -202,6 +202,14 @@ for inner in '' /state.json /weights-00001-of-00001.safetensors; do
     locked "$last$inner" "$loam" inspect checkpoint "$work/own"
 done
 locked "$work/own/checkpoints" "$loam" train "$work/own" train.length=12
+locked "$work/own/config.yaml" "$loam" train "$work/own" train.length=12
+# Nor is a run trained that this user may not write: it would be lost at its first save.
+for inner in '' /lock /log.txt /metrics.jsonl /tb /checkpoints; do
+    chmod a-w "$work/own$inner"
+    expect 2 "writing $work/own$inner: Permission denied; this user needs the right to write it" \
+        timeout 60 "${as_user[@]}" "$loam" train "$work/own" train.length=12
+    chmod u+w "$work/own$inner"
+done
 locked "$last" "$loam" generate --model "$work/own@8"
 locked "$last" "$loam" inspect checkpoint "$last"
 locked "$work/own" "$loam" status "$work/own"

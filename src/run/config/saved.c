@@ -47,6 +47,8 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
         return config_load(config, path, overrides, n_overrides, error);
     g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL);
     g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
+    if (io_refused(file, error))
+        return false;
     g_ptr_array_add(settings, g_strconcat("run.dir=", dir, NULL));
     if (own && !config_is_given(overrides, n_overrides, "tokenizer.path"))
         g_ptr_array_add(settings, g_strconcat("tokenizer.path=", own, NULL));
