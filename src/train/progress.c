@@ -6,6 +6,15 @@ bool trainer_out_of_patience(const Trainer *t)
     return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;
 }
 
+bool trainer_has_changed(const Trainer *t, const char *option)
+{
+    g_autofree char *start = g_strconcat(option, " changed from ", NULL);
+    bool changed = false;
+    for (guint i = 0; i < t->changes->len; i++)
+        changed |= g_str_has_prefix(t->changes->pdata[i], start);
+    return changed;
+}
+
 ScheduleCounts trainer_counts(const TrainState *state)
 {
     return (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s };

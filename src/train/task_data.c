@@ -57,15 +57,13 @@ void trainer_note_table(const Trainer *t)
 {
     Task task;
     TaskFile train = { 0 }, valid = { 0 };
-    bool other = false;
     TaskConfig named = t->config.task; /* shallow copy, with its own files instead of the run's copy of them */
     named.held_out = NULL;
     if (comm_rank(t->mesh.world) > 0 || !task_is_set(&named) || !task_configure(&task, &named, NULL) ||
         !task_files(&task, &named, &train, &valid, NULL))
         return;
-    for (guint i = 0; train.path && i < t->changes->len; i++)
-        other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
-    other |= task_source_changed(train.path, t->task.train);
+    const bool other =
+        (train.path && trainer_has_changed(t, "task.data")) || task_source_changed(train.path, t->task.train);
     if (other || task_source_changed(valid.path, t->task.valid))
         log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
                     "choose another run.dir to use the new ones",

@@ -237,6 +237,8 @@ Every trainer_every(const Trainer *t, Amount amount);
 bool trainer_finished(const Trainer *t);
 /* Whether train.stop_at is reached. */
 bool trainer_stops_here(const Trainer *t);
+/* Whether this command has changed the option of the run (Trainer.changes). */
+bool trainer_has_changed(const Trainer *t, const char *option);
 /* Whether the last train.patience evaluations were all not better than the best one. */
 bool trainer_out_of_patience(const Trainer *t);
 /* Whether the run goes on from a checkpoint and has no step left. Its config.yaml and the options of its logs then stay

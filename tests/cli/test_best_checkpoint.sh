@@ -70,6 +70,9 @@ echo "ok: a killed run ends with the same bytes"
 # A part of the examples; none; a table that has gone, in runs that kept no examples (of earlier versions).
 "$loam" train config.yaml run.dir=runs/part train.length='5 steps' train.eval_samples=20 2>log || fail "$(tail -n 1 log)"
 grep -q 'evaluations answer 20 of its [0-9]* examples' log && grep -q '"examples":20,' runs/part/metrics.jsonl || fail "$(cat log)"
+cp -r runs/part runs/other
+expect 0 'the best loss so far (step 5) was computed by another train.best: the next' "$loam" train config.yaml run.dir=runs/other \
+    train.length='6 steps' train.eval_samples=20 train.best=loss
 "$loam" train config.yaml run.dir=runs/none train.length='5 steps' train.scores=false train.best=loss 2>log || fail "$(tail -n 1 log)"
 ! grep -q '"kind":"score"' runs/none/metrics.jsonl || fail "scores that nobody wanted"
 grep -q '^best by loss: step 5: held-out loss [0-9.]*  runs/none' log || fail "$(tail -n 1 log)"

@@ -31,9 +31,10 @@ static void plan_best(Evaluation *own, const Trainer *t)
     if (best)
         own->best_data ^= (int64_t)(scores_hash(t) + g_str_hash(best));
     if (state->best_step >= 0 && state->best_data != own->best_data)
-        log_info("the best %s so far (step %" PRId64
-                 ") was computed on other held-out samples%s: the next evaluation replaces it",
-                 best ? best : "loss", state->best_step, best ? ", or by another train.best" : "");
+        log_info("the best %s so far (step %" PRId64 ") was computed %s: the next evaluation replaces it",
+                 best ? best : "loss", state->best_step,
+                 trainer_has_changed(t, "train.best") ? "by another train.best"
+                                                      : "on other held-out samples, or by another train.best");
 }
 
 /* Fails if train.best, train.patience or the plateau schedule are set but there is no held-out data to evaluate. */
