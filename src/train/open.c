@@ -284,6 +284,16 @@ static bool open_log(const Trainer *t, GError **error)
     return io_make_directories(folder, error) && log_to_file(path, error);
 }
 
+/* Of killed processes of the run, wherever it writes files by io_create_beside. */
+static void remove_temporaries(const char *dir)
+{
+    static const char *const folders[] = { "", "spikes", "task" };
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *folder = g_build_filename(dir, folders[i], NULL);
+        io_remove_temporaries(folder);
+    }
+}
+
 /* Locks the run directory, and starts log and heartbeats. */
 static bool enter_directory(Trainer *t, GError **error)
 {
@@ -292,7 +302,7 @@ static bool enter_directory(Trainer *t, GError **error)
         return false;
     if (first) {
         t->hold->folder = run_folder(t->config.run.dir);
-        io_remove_temporaries(t->config.run.dir);
+        remove_temporaries(t->config.run.dir);
     }
     if (!open_log(t, error))
         return false;

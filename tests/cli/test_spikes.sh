@@ -35,6 +35,10 @@ losses "$work/report" | awk -v at="$at" '$1 >= at - 6 && $1 < at { n++; sum += $
 sed -n 's/.*"mean": \([0-9.]*\), "deviation": \([0-9.]*\)}.*/\1 \2/p' "$work/report/spikes/"*"$at.json" | awk '{ printf "%.4f %.4f\n", $1, $2 }' |
     cmp - "$work/want" || fail "$(cat "$work/want" "$work/report/spikes/"*"$at.json")"
 echo "ok: a spike at step $at"
+# What a kill left beside a report is removed by the next start.
+touch "$work/report/spikes/step-00000001.json.abc123.tmp"
+$train run.dir="$work/report" $spike train.spike_action=report train.length=31 2>"$work/log" || fail "$(cat "$work/log")"
+[ ! -e "$work/report/spikes/step-00000001.json.abc123.tmp" ] || fail "left: $(ls "$work/report/spikes")"
 
 # kill -9 before, in and after the saves around a spike; a spike that is skipped is skipped again.
 more="save:2 step:$((at + 1))"
