@@ -14,6 +14,7 @@ static bool save(Trainer *t, bool last, GError **error)
 {
     const double start = clock_seconds();
     const bool saved = saving_save(t, last, error);
+    t->together = !saved && mesh_check(&t->mesh, NULL);
     t->clock.paused_s += clock_seconds() - start;
     return saved;
 }

@@ -18,6 +18,7 @@ typedef struct Save {
     double stall_s, write_s; /* seconds that training waited for this save; seconds that writing took */
     GThread *thread;         /* the thread that writes; NULL means that the trainer's own thread writes */
     gint done;               /* atomic: 1 when the thread is at its end */
+    bool here;               /* the run directory was at its place */
     bool written;
     GError *problem;
 } Save;
@@ -114,8 +115,8 @@ static void run_save(Save *save)
         fault_point("save");
     const bool here =
         save->hold->lock < 0 || run_check_here(save->dir, &save->hold->folder, &save->hold->lock, &save->problem);
-    save->written = comm_agree(save->ranks, here, &save->problem) &&
-                    comm_agree(save->ranks, write_checkpoint(save), &save->problem);
+    save->here = comm_agree(save->ranks, here, &save->problem);
+    save->written = save->here && comm_agree(save->ranks, write_checkpoint(save), &save->problem);
     save->write_s = clock_seconds() - start;
 }
 
@@ -146,10 +147,11 @@ static void forget_best(const Saving *saving, const Save *save)
     state->best_data = saving->saved.best_data;
 }
 
-/* Records the result of a save and frees it. last: a failure is an error, since there is no later attempt. */
+/* Records the result of a save and frees it. A failure is an error if no later attempt can be better: of the last save,
+ * or in a run directory that was moved. */
 static bool end_save(Saving *saving, const Trainer *t, Save *save, bool last, GError **error)
 {
-    const bool fatal = !save->written && last;
+    const bool fatal = !save->written && (last || !save->here);
     const int64_t step = save->state.steps;
     const SaveRecord record = { .folder = save->folder,
                                 .problem = save->written ? NULL : save->problem->message,
@@ -163,7 +165,8 @@ static bool end_save(Saving *saving, const Trainer *t, Save *save, bool last, GE
     services_tell(t, &(LogRecord){ METRIC_SAVE, step, .save = record });
     if (fatal) {
         g_propagate_error(error, g_steal_pointer(&save->problem));
-        fail_context(error, "the last save failed, %s", what_stands(saving));
+        if (last)
+            fail_context(error, "the last save failed, %s", what_stands(saving));
     } else if (!save->written) {
         log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", step, what_stands(saving),
                     save->problem->message);
