@@ -137,11 +137,11 @@ static void tell_failed_start(Trainer *t, const GError *problem)
 {
     const char *dir = t->config.run.dir;
     const bool begun = comm_rank(t->mesh.world) == 0 && io_exists(dir, "metrics.jsonl");
+    t->state.steps = MAX(run_linked(dir, "latest"), 0); /* the start may have failed before it was read */
     g_autofree char *what = g_strconcat(METRIC_START_FAILED, problem->message, NULL);
     Jsonl *lines = begun ? jsonl_open(dir, INT64_MAX, NULL) : NULL;
     if (lines) {
-        jsonl_write(lines, &(LogRecord){ METRIC_EVENT, MAX(run_linked(dir, "latest"), 0),
-                                         .event = { .what = what, .failed = true } });
+        jsonl_write(lines, &(LogRecord){ METRIC_EVENT, t->state.steps, .event = { .what = what, .failed = true } });
         jsonl_close(lines);
     }
     services_open_failed(t);

@@ -62,10 +62,11 @@ done
 
 # A start that fails, as without the data, is an error of the run: its hooks hear of it, its log and loam status tell it.
 for end in bin idx json; do cp "$work/data.$end" "$work/near.$end"; done
-expect 75 'stopped by' $train run.dir="$work/start" train.exit_every=5 data.train="$work/near" hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"'
+expect 75 'stopped by' $train run.dir="$work/start" train.exit_every=5 data.train="$work/near" hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"; echo "$LOAM_STEP" >"$LOAM_RUN/at"'
 mv "$work/near.bin" "$work/far.bin"
 expect 1 "opening $work/near.bin: No such file" "$loam" train "$work/start"
 grep -q "opening $work/near.bin: No such file" "$work/start/why" || fail "no alert: $(cat "$work/start/hooks.log")"
+[ "$(cat "$work/start/at")" = 5 ] || fail "the run is at step 5, its hook heard $(cat "$work/start/at")"
 expect 1 ': failed' "$loam" status "$work/start"
 grep -q "last event: the start failed: opening $work/near.bin: No such file" "$work/out" || fail "$(cat "$work/out")"
 mv "$work/far.bin" "$work/near.bin"
