@@ -214,6 +214,7 @@ grep -qF '{"prompt":"ba\rce",' "$work/out" && grep -qF '{"prompt":"bace",' "$wor
 expect 1 'config.yaml is a file; a folder is wanted' train "run.dir=$work/config.yaml"
 expect 1 'write train.batch="2 samples"' train train.batch=2
 expect 0 'a save           at the end of the run' "$loam" plan "$work/config.yaml" train.length=5 train.save_every=1k
+grep -q '^  *and after an evaluation that is the best so far' "$work/out" || fail "$(cat "$work/out")"
 expect 1 'nothing.model: no such file or folder' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=auto
 ! "$loam" plan "$work/config.yaml" data.valid= | grep 'an evaluation' || fail "an evaluation of nothing"
 expect 1 '1809' "$loam" plan "$work/config.yaml" data.input_length=1000000

@@ -238,7 +238,8 @@ static void add_milestones(GString *lines, const Outline *o)
                   (double)o->epoch / (double)o->samples);
     if (warmup > 0)
         plan_line(lines, "warm-up ends", "at step %" PRId64, warmup);
-    if (*o->config->data.valid || *o->config->data.split || *o->config->task.valid)
+    const bool evaluates = *o->config->data.valid || *o->config->data.split || *o->config->task.valid;
+    if (evaluates)
         add_every(lines, o, "an evaluation", train->eval_every);
     add_phases(lines, o);
     add_every(lines, o, *train->save_phases ? "" : "a save", train->save_every);
@@ -246,6 +247,8 @@ static void add_milestones(GString *lines, const Outline *o)
         g_autofree char *within = amount_format(train->save_within);
         plan_line(lines, "", "and when %s have passed since the last", within);
     }
+    if (evaluates)
+        plan_line(lines, "", "and after an evaluation that is the best so far");
 }
 
 /* Adds whether the run fits the free memory of this machine's GPU, and if not, what would fit. */

@@ -58,7 +58,8 @@ static const OptionRow train_options[] = {
       "means no others",
       NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "period of checkpoints; may be a time, such as 20m; 0 means only at the end and as train.save_within requires",
+      "period of checkpoints; may be a time, such as 20m; 0 means only at the end, after an "
+      "evaluation that is the best so far, and as train.save_within requires",
       NULL },
     { "train.save_phases", OPT_LIST, ROW(save_phases), "", 0, 0, OPT_TUNABLE,
       "periods of checkpoints that change during the run, such as 100:10,1000:18,1500 for every 10 steps until step "
