@@ -94,6 +94,9 @@ static void unknown_characters_fall_back_to_bytes(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *back = tokenizer_decode(tok, ids, G_N_ELEMENTS(ids), &error);
     g_assert_cmpstr(back, ==, "aéb ab");
+    static const int32_t with_unknown[] = { 7, 2, 5, 2, 7 }; /* of tokenizers 0.23 with skip_special_tokens=False */
+    g_autofree char *shown = tokenizer_decode(tok, with_unknown, G_N_ELEMENTS(with_unknown), &error);
+    g_assert_cmpstr(shown, ==, "a<unk>b<unk> a");
     tokenizer_close(tok);
 }
 

@@ -283,10 +283,7 @@ static bool decode_unigram(const void *model, const int32_t *ids, int64_t n, Tex
         if (piece->type == SP_CONTROL)
             continue;
         append_run(out, run);
-        if (piece->type == SP_UNKNOWN)
-            g_string_append(out, " \xe2\x81\x87 ");
-        else
-            append_with_spaces(out, decoded_text(unigram, ids[i]));
+        append_with_spaces(out, decoded_text(unigram, ids[i]));
     }
     append_run(out, run);
     const UnigramText *plan = &unigram->text;
