@@ -228,11 +228,19 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
     o->length = steps_to(o, config->train.length, config_drops_rest(config));
     o->steps = run_steps(o);
     o->run_samples = o->steps > 0 ? samples_at(o, o->steps) : -1;
-    o->step_flops =
-        o->fill *
-        model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
-        (double)o->samples / o->micro;
+    o->step_flops = outline_sample_flops(o, &config->model) * (double)o->samples;
     return true;
+}
+
+double outline_sample_flops(const Outline *o, const ModelConfig *model)
+{
+    const double share = objective_target_share(o->objective, &o->planned);
+    return o->fill * model_step_flops(model, o->micro, o->enc, o->dec, share) / o->micro;
+}
+
+double outline_tokens(const Outline *o, double samples)
+{
+    return o->fill * samples * (o->enc > 0 ? o->enc : o->dec);
 }
 
 double outline_seconds(const Outline *o, int64_t steps)

@@ -51,6 +51,10 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
  * measure_s 0: measures the peak of matrix products and estimates step_s from it; if train.device is a GPU it does
  * nothing, so that plans can be made on a machine without one. Warns if other processes slow the measurement. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);
+/* FLOPs of a training step for each of its samples, with this model in place of the configured one. */
+double outline_sample_flops(const Outline *o, const ModelConfig *model);
+/* Input tokens of so many samples. */
+double outline_tokens(const Outline *o, double samples);
 /* An amount in tokens becomes the capacity of the samples that hold them; other amounts stay as they are. */
 Amount outline_capacity(const Outline *o, Amount amount);
 /* Seconds of the first `steps` steps. A step with fewer samples than the largest one takes proportionally less than

@@ -3,8 +3,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#define MANY_EPOCHS 40 /* Muennighoff et al. 2023: further passes over the same text teach next to nothing */
-
 GPtrArray *mixture_report(const Loader *loader, int64_t samples)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);

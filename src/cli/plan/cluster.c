@@ -2,6 +2,7 @@
  * in a day. */
 #include "base/text.h"
 #include "cli/plan/plan.h"
+#include "plan/mixture_report.h"
 #include "plan/step_timer.h"
 
 #include <inttypes.h>
@@ -189,48 +190,94 @@ bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, 
 /* ---- presets for a run that takes longer ---- */
 
 #define TOKENS_PER_PARAMETER 20.0 /* a model is trained on at least so many tokens per parameter, as Chinchilla was */
-#define FLOPS_PER_TOKEN      6.0  /* and parameter, forward and backward */
 
-/* Sets *model to a preset, with the vocabulary of `own`. */
-static bool read_preset(ModelConfig *model, const char *name, const ModelConfig *own)
+/* A preset, and what its run reads in some hours. */
+typedef struct Reach {
+    const char *preset;
+    double params, samples, tokens;
+} Reach;
+
+static bool apply_preset(ModelConfig *model, const char *name)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
     model_config_defaults(model);
-    if (!model_preset_settings(name, settings, NULL) || !options_apply(&model_table, model, settings, NULL))
-        return false;
-    model->vocab = own->vocab;
-    return model->family == own->family;
+    return model_preset_settings(name, settings, NULL) && options_apply(&model_table, model, settings, NULL);
 }
 
-/* Adds the largest preset of the model's family that has TOKENS_PER_PARAMETER in this time, else the smallest one. */
-static void add_reachable_preset(GString *lines, const Outline *o, const char *what, double hours)
+/* Options in which a preset chooses the size of a model. */
+static const char *const sizes[] = { "model.n_enc", "model.n_dec",    "model.width",    "model.ffn",
+                                     "model.heads", "model.kv_heads", "model.head_dim", NULL };
+
+/* Gives `model` the values, except sizes, in which `own` differs from its own preset. */
+static bool apply_changes(ModelConfig *model, const ModelConfig *own)
 {
-    const double flops = hours * 3600 * STEP_USUAL_SHARE * o->peak;
-    const char *chosen = NULL;
-    double params = 0;
-    for (int i = 0; model_preset_names[i]; i++) {
-        g_auto(ModelConfig) model = { 0 };
-        if (!read_preset(&model, model_preset_names[i], &o->config->model))
-            continue;
-        const double own = (double)model_config_params(&model);
-        const bool fits = flops >= FLOPS_PER_TOKEN * TOKENS_PER_PARAMETER * own * own,
-                   fitted = chosen && flops >= FLOPS_PER_TOKEN * TOKENS_PER_PARAMETER * params * params;
-        if (!chosen || (fits && (own > params || !fitted)) || (!fits && !fitted && own < params)) {
-            chosen = model_preset_names[i];
-            params = own;
-        }
+    g_auto(ModelConfig) preset = { 0 };
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    if (!apply_preset(&preset, own->preset))
+        return false;
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, own, &preset, OPT_IDENTITY);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        g_autofree char *value = options_plain_value(&model_table, own, row);
+        if (!g_strv_contains(sizes, row->name))
+            option_settings_add(settings, row->name, value, "the plan");
     }
-    if (chosen == NULL)
-        return;
-    g_autofree char *size = text_count(params), *tokens = text_count(flops / (FLOPS_PER_TOKEN * params));
-    plan_line(lines, what, "model.preset=%s (%s parameters) on about %s tokens: %g hours here", chosen, size, tokens,
-              hours);
+    return options_apply(&model_table, model, settings, NULL);
+}
+
+/* Sets *model to what the plan would train with this preset and its sizes. Returns false if it cannot train. */
+static bool read_preset(ModelConfig *model, const char *name, const Outline *o)
+{
+    const ModelConfig *own = &o->config->model;
+    if (!apply_preset(model, name) || model->family != own->family || (*own->preset && !apply_changes(model, own)))
+        return false;
+    model->vocab = own->vocab;
+    return model_config_check(model, NULL) && model_config_fits(model, MAX(o->enc, o->dec), NULL);
+}
+
+/* The better one is the largest that has TOKENS_PER_PARAMETER, else the smallest. */
+static bool is_better(const Reach *a, const Reach *b)
+{
+    const bool enough = a->tokens >= TOKENS_PER_PARAMETER * a->params,
+               had_enough = b->tokens >= TOKENS_PER_PARAMETER * b->params;
+    if (b->preset == NULL || enough != had_enough)
+        return b->preset == NULL || enough;
+    return enough ? a->params > b->params : a->params < b->params;
+}
+
+static void add_reach(GString *lines, const Outline *o, const char *what, double hours, const Reach *reach)
+{
+    const double passes = o->epoch > 0 ? reach->samples / (double)o->epoch : 0;
+    g_autofree char *size = text_count(reach->params), *tokens = text_count(reach->tokens),
+                    *again = passes > MANY_EPOCHS ? g_strdup_printf(", %.0f passes over the same text", passes)
+                                                  : g_strdup("");
+    plan_line(lines, what, "model.preset=%s (%s parameters) on about %s tokens%s: %g hours here", reach->preset, size,
+              tokens, again, hours);
 }
 
 void plan_presets(GString *lines, const Outline *o)
 {
+    static const struct {
+        const char *what;
+        double hours;
+    } times[] = { { "in an evening", 3 }, { "in a day", 24 } };
+    Reach best[G_N_ELEMENTS(times)] = { 0 };
     if (o->peak <= 0 || *o->config->train.init || o->config->model.vocab == 0)
         return;
-    add_reachable_preset(lines, o, "in an evening", 3);
-    add_reachable_preset(lines, o, "in a day", 24);
+    for (int i = 0; model_preset_names[i]; i++) {
+        g_auto(ModelConfig) model = { 0 };
+        if (!read_preset(&model, model_preset_names[i], o))
+            continue;
+        const double params = (double)model_config_params(&model),
+                     rate = STEP_USUAL_SHARE * o->peak / outline_sample_flops(o, &model);
+        for (size_t t = 0; t < G_N_ELEMENTS(times); t++) {
+            const double samples = rate * 3600 * times[t].hours;
+            const Reach reach = { model_preset_names[i], params, samples, outline_tokens(o, samples) };
+            if (is_better(&reach, &best[t]))
+                best[t] = reach;
+        }
+    }
+    for (size_t t = 0; t < G_N_ELEMENTS(times); t++)
+        if (best[t].preset)
+            add_reach(lines, o, times[t].what, times[t].hours, &best[t]);
 }

@@ -229,7 +229,7 @@ static void add_milestones(GString *lines, const Outline *o)
     const TrainConfig *train = &o->config->train;
     const int64_t warmup = warmup_steps(o);
     if (o->steps > 0)
-        add_length(lines, o, o->fill * (double)o->run_samples * (o->enc > 0 ? o->enc : o->dec));
+        add_length(lines, o, outline_tokens(o, (double)o->run_samples));
     add_stops(lines, o);
     add_batches(lines, o);
     add_trained(lines, o);
