@@ -119,6 +119,9 @@ grep -q 'third.tsv: 1 rows were left out' log || fail "$(cat log)"
 sed '7s/\t.*//' marks.tsv >short.tsv # a row that every pass over the table leaves out is told once
 run run.dir=runs/short task.data=short.tsv task.valid=20% $text 'task.label={mark}' task.on_error=skip
 [ "$(grep -c 'left out: short.tsv:7: ' log) $(grep -c 'short.tsv: 1 rows were left out' log)" = '1 1' ] || fail "$(cat log)"
+sed 's/\t.*//' marks.tsv >cut.tsv # a start that fails, since no row is left, has told of the rows
+refuse 'cut.tsv: the file holds no examples' task.data=cut.tsv task.valid=20% $text 'task.label={mark}' model.labels=bad,good task.on_error=skip
+grep -q 'left out: cut.tsv:1: ' "$work/err" || fail "$(cat "$work/err")"
 expect 1 "$unknown" "$loam" eval runs/marks --task task.valid=third.tsv
 expect 0 'third.tsv: 1 rows were left out' "$loam" eval runs/marks --task task.valid=third.tsv task.on_error=skip
 expect 1 "$unknown, which come from hf-marks; model.labels=NAMES gives others" "$loam" eval hf-marks --task task.valid=third.tsv $text 'task.label={mark}'

@@ -505,11 +505,11 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
     Comparison comparison = { .inputs = task_overlap_new(),
                               .answers = task_overlap_new(),
                               .trained = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL) };
-    TaskFile held_out = *valid;
-    held_out.quiet = told || valid->part == TASK_PART_HELD_OUT; /* the pass over task.data sees the same rows */
+    TaskFile trained = *train;
+    trained.quiet = told || valid->part == TASK_PART_HELD_OUT; /* the pass before it has told of the same rows */
     const bool good =
-        (!valid->path || prepare_file(encoder, &held_out, beside, !encoder->passing, false, &comparison, error)) &&
-        prepare_file(encoder, train, prefix, false, true, &comparison, error);
+        (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
+        prepare_file(encoder, &trained, prefix, false, true, &comparison, error);
     if (good && !encoder->passing && is_choice(&comparison, encoder->task))
         report_choice(&comparison, encoder->tok, train->path);
     if (good && valid->path && !encoder->passing && !told)
