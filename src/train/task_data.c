@@ -49,7 +49,7 @@ static bool make_dataset(Trainer *t, bool begun, GError **error)
 
 void trainer_drop_unchecked(const Trainer *t)
 {
-    if (t->task.unchecked && remove_dataset(t->task.train, NULL))
+    if (t->task.unchecked && t->hold->lock >= 0 && remove_dataset(t->task.train, NULL)) /* else of another process */
         remove_dataset(t->task.valid, NULL);
 }
 

@@ -329,6 +329,10 @@ grep -q 'de le' out && grep -q 'pain #' out && ! grep -q 'du\|text\| x' out || f
 grep -q '# b' out && ! grep -q 'id' out || fail "$(cat out)"
 # If the run's copy of its examples is gone, it is made again; without the table the run stays as it is, and with another one.
 rm -r runs/plain/task
+cp -r runs/plain runs/taken && rm runs/taken/config.yaml && mkdir runs/taken/task && touch runs/taken/task/train.bin
+# shellcheck disable=SC2086
+expect 1 'another process is training in runs/taken' flock runs/taken/lock "$loam" train base.yaml run.dir=runs/taken $marks train.length='3 steps'
+[ -e runs/taken/task/train.bin ] || fail "a start that is refused removes the examples that another process makes"
 cp marks.tsv kept.tsv; rm marks.tsv
 # shellcheck disable=SC2086
 expect 1 'runs/plain/task/train, the examples that the run read at its start, is gone and cannot be made again: ' "$loam" train base.yaml \
