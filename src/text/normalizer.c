@@ -230,10 +230,10 @@ static void strip(const Step *step, const MappedText *from, MappedText *out, boo
     mapped_text_keep(out, from, (size_t)(at - from->text->str), (size_t)(end - from->text->str));
 }
 
-/* Replaces bytes [begin, end) of `from`; those before `done` are already in `out`. */
-static void put_match(const Step *step, const MappedText *from, MappedText *out, size_t done, size_t begin, size_t end)
+/* Replaces bytes [at, end) of `from`; those before `done` are already in `out`. */
+static void put_match(const Step *step, const MappedText *from, MappedText *out, size_t done, size_t at, size_t end)
 {
-    mapped_text_keep(out, from, done, begin);
+    mapped_text_keep(out, from, done, at);
     mapped_text_put(out, from, step->content, strlen(step->content), end, end);
 }
 

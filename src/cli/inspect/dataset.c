@@ -87,7 +87,8 @@ static Lengths measure_lengths(const Indexed *set)
     }
     qsort(sorted, (size_t)lengths.n, sizeof *sorted, compare_lengths);
     lengths.min = sorted[0];
-    lengths.median = (double)(sorted[(lengths.n - 1) / 2] + sorted[lengths.n / 2]) / 2;
+    const int64_t lower = sorted[(lengths.n - 1) / 2], upper = sorted[lengths.n / 2];
+    lengths.median = (double)(lower + upper) / 2;
     lengths.max = sorted[lengths.n - 1];
     lengths.mean = (double)indexed_tokens(set) / (double)lengths.n;
     return lengths;
