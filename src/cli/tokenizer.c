@@ -44,7 +44,7 @@ static const GOptionEntry train_entries[] = {
     CLI_VALUE("vocab-size", training.vocab_size, "N", "number of pieces, without sentinels (default 32000)"),
     CLI_PATH("out", training.out, "OUT", "model file or folder to write"),
     CLI_REPLACE(train_replace),
-    CLI_VALUE("field", field, "NAME", "JSON field, or column of a table, with the text (default: text)"),
+    CLI_VALUE("field", field, "NAME", "field or column with the text (default: text)"),
     CLI_INPUT_FORMAT(input_format),
     CLI_DELIMITER(delimiter),
     CLI_ON_ERROR(on_error, "a document"),

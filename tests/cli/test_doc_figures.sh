@@ -4,9 +4,9 @@
 . tests/cli/lib.sh "$1"
 : >"$work/empty.yaml"
 
-# says PAGE TEXT: the page has this text, wherever its lines break.
+# says PAGE TEXT: the page has this text, wherever its lines break. (A pipe to grep -q fails by pipefail if grep ends before the writer.)
 says() {
-    tr '\n' ' ' <"docs/$1" | grep -qF -- "$2" || fail "docs/$1 does not say: $2"
+    grep -qF -- "$2" < <(tr '\n' ' ' <"docs/$1") || fail "docs/$1 does not say: $2"
 }
 
 # Counts of plans, as the pages print them.
@@ -108,7 +108,7 @@ while read -r name preset vocab length; do
         # shellcheck disable=SC2086
         name+=" $(memory "model.preset=$preset" "model.vocab=$vocab" "data.input_length=$length" train.precision=$precision)"
     done
-    tr -s ' ' <docs/precision.md | grep -qxF -- "${name//_/ }" || fail "docs/precision.md does not say: ${name//_/ }"
+    grep -qxF -- "${name//_/ }" < <(tr -s ' ' <docs/precision.md) || fail "docs/precision.md does not say: ${name//_/ }"
 done <<'MODELS'
 T5-1.1-small,_512/114 t5-1.1-small 32128 512
 BERT-base,_512 bert-base 30522 512

@@ -43,10 +43,10 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("valid", valid, "SHARE", "share of documents held out into PREFIX-valid, such as 1%"),
     CLI_VALUE("workers", workers, "N", "number of threads (default: one per core)"),
     CLI_VALUE("field", fields, "NAME",
-              "JSON field, or column of a table, that holds the text (default: text); repeat it to join several with "
+              "field or column that holds the text (default: text); repeat it to join several with "
               "newlines"),
     CLI_VALUE("fields", fields_apart, "text,summary",
-              "JSON fields or columns, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document"),
+              "fields or columns, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document"),
     CLI_SWITCH("split-sentences", split_sentences,
                "store every sentence as a sequence of its own, for BERT's sentence pairs"),
     CLI_SWITCH("keep-newlines", keep_newlines, "with --split-sentences: keep newlines at the end of sentences"),

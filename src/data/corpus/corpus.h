@@ -6,9 +6,9 @@
  * - .csv, .tsv: a table; one or several columns are the text of a document, which is a row. A table in a folder is
  * ignored with a warning, unless CorpusOptions.format says that all files are tables.
  * - .gz, .zst, .xz and .bz2 of these are decompressed.
- * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
- * suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like .jsonl if
- * its first line is a JSON object.
+ * - A file of no format is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file
+ * without a suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like
+ * .jsonl if its first line is a JSON object.
  * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON and tables; one warning is logged.
  * - Files that are not text (base/foreign.h), such as .parquet, are an error if they are named, and ignored with a
  * warning in a folder. */

@@ -68,7 +68,7 @@ typedef struct CleaningRules {
 
 /* Applies the rules that need only the text: all except licence_field and repeats. */
 Dropped cleaning_check(const CleaningRules *rules, const char *text, size_t bytes);
-/* Whether a document's licence is accepted: true if it is no JSON object, false for an object without the field. */
+/* Whether a document's licence is accepted: true if its format has no fields, false for a record without the field. */
 bool cleaning_has_licence(const CleaningRules *rules, const Record *record);
 
 /* ---- programs.c: parses and tokenizes programs of a corpus, and splits them into segments along their syntax trees
