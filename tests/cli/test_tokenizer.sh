@@ -58,7 +58,7 @@ same "$(printf '\xef\xbb\xbf%s\r\n' "$(echo it | tok encode --model bytes)" | to
 printf '\xef\xbb\xbfthe cat\r\n' >"$work/windows.txt"
 "$loam" prepare --tokenizer bytes --out "$work/windows" "$work/windows.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
 ids=$(tok encode --model bytes <"$work/windows.txt")
-od -An -v -w512 -tu2 "$work/windows.bin" | tr -s ' ' | grep -q "^ $ids\( \|\$\)" || fail "prepare has other ids than $ids: $(od -An -tu2 "$work/windows.bin")"
+grep -q "^ $ids\( \|\$\)" < <(od -An -v -w512 -tu2 "$work/windows.bin" | tr -s ' ') || fail "prepare has other ids than $ids: $(od -An -tu2 "$work/windows.bin")"
 mkdir "$work/marked"
 printf '\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nit\n' >"$work/marked/vocab.txt"
 tok describe --model "$work/marked/vocab.txt" | grep -Eq '^padding +0  \[PAD\]$' || fail "a vocabulary with a byte order mark: $(tok describe --model "$work/marked/vocab.txt")"

@@ -22,7 +22,7 @@ exports() {
 }
 
 # says NAME FILE WORDS: the file of the export has these words on one line, spaces aside.
-says() { tr -d ' \n' <"$work/hf/$2" | grep -qF -- "$3" || fail "$1: no $3 in $2: $(head -c 600 "$work/hf/$2")"; }
+says() { grep -qF -- "$3" < <(tr -d ' \n' <"$work/hf/$2") || fail "$1: no $3 in $2: $(head -c 600 "$work/hf/$2")"; }
 
 # frames FAMILY SPELLING: what stands around a text.
 declare -A frame=(
