@@ -15,7 +15,7 @@ rm -r a/checkpoints/step-00000020
 expect 0 'the best checkpoint so far, step 20, is missing: of those that exist step 25 is the best' "$loam" rollback a --to 25
 [ "$(best a)" = step-00000025 ] || fail "after the rollback: $(best a)"
 expect 0 'best by loss: step 25: held-out loss ' "$loam" train a train.stop_at=25
-"$loam" train a optim.lr=10 train.patience=2 train.stop_at=0 2>log || fail "$(cat log)"
+"$loam" train a optim.lr=1 train.patience=2 train.stop_at=0 2>log || fail "$(cat log)"
 grep -q 'warning: the best checkpoint so far, step 20, is missing: of those that exist step 25 is the best' log || fail "$(cat log)"
 grep -q '^step 35  no better held-out loss in 2 evaluations' log && grep -q '^best by loss: step 25: held-out loss' log || fail "$(tail -n 3 log)"
 [ "$(best a)" = step-00000025 ] && [ -d a/checkpoints/step-00000025 ] || fail "the best one that exists was pruned: $(ls a/checkpoints)"
