@@ -79,6 +79,8 @@ for multiple in 1 128; do
     cmp {plain,named}$multiple/checkpoints/latest/weights-00001-of-00001.safetensors || fail "vocab_multiple $multiple: other weights"
     cp bert/tokenizer_config.json named$multiple/
     "$loam" eval named$multiple data.valid=words-valid >out 2>err || fail "eval: $(cat err)"
+    # The loss counts rows without a token among the possible tokens, as in training, which is said where it stands.
+    [ "$(grep -c "of the vocabulary's 128 rows are padding: possible tokens for this loss" err)" = $((multiple == 128)) ] || fail "$(cat err)"
     "$loam" export named$multiple --to hf --out hf$multiple >out 2>err || fail "export: $(cat err)"
     berts run.dir=tuned$multiple train.init=named$multiple train.length='1 steps'
 done

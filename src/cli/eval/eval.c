@@ -1,5 +1,6 @@
 /* eval.c: `loam eval`: the loss on held-out data, scores of given targets, scores on a task. */
 #include "cli/eval/eval.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
@@ -141,6 +142,17 @@ static bool open_data(Evaluation *e, GError **error)
     const ModelLoss plain = { 0 };
     return model_reserve(e->loaded.model, (int32_t)config_micro_samples(&e->config), loader_enc_length(set->loader),
                          loader_dec_length(set->loader), &plain, NULL, error);
+}
+
+/* Says that the loss over tokens has, as in training, rows of the vocabulary without an id among the possible tokens.
+ */
+static void note_padding(Model *model)
+{
+    const int64_t vocab = model_config(model)->vocab, n_ids = model_roles(model)->n_ids;
+    if (n_ids > 0 && n_ids < vocab && !model_config(model)->classifier)
+        log_info("%" PRId64 " of the vocabulary's %" PRId64 " rows are padding: possible tokens for this loss, as in "
+                 "training, but not for --score, --rank and loam generate",
+                 vocab - n_ids, vocab);
 }
 
 typedef struct Result {
@@ -339,6 +351,8 @@ static bool evaluate_model(Evaluation *e, const char *model_path, GError **error
                eval_task(&e->loaded, &e->config, model_path, o, error);
     if (!open_data(e, error))
         return false;
+    if (!o->as_json)
+        note_padding(e->loaded.model);
     for (guint i = 0; i < e->sets->len; i++)
         if (!evaluate_set(e, e->sets->pdata[i], error))
             return false;
