@@ -30,20 +30,24 @@ typedef struct TestConfig {
 
 /* clang-format off */
 static const OptionRow optim_rows[] = {
-    { "optim.name", OPT_ENUM, offsetof(OptimConfig, name), "adafactor", 0, 0, OPT_TUNABLE, "which optimizer", optimizers },
-    { "optim.lr", OPT_F64, offsetof(OptimConfig, lr), "1e-3", 0, 10, OPT_TUNABLE, "peak learning rate", NULL },
-    { "optim.nesterov", OPT_BOOL, offsetof(OptimConfig, nesterov), "false", 0, 0, OPT_TUNABLE, "this | that", NULL },
+    { "optim.name", OPT_ENUM, offsetof(OptimConfig, name), "adafactor", 0, 0, OPT_TUNABLE, optimizers,
+      "which optimizer" },
+    { "optim.lr", OPT_F64, offsetof(OptimConfig, lr), "1e-3", 0, 10, OPT_TUNABLE, NULL, "peak learning rate" },
+    { "optim.nesterov", OPT_BOOL, offsetof(OptimConfig, nesterov), "false", 0, 0, OPT_TUNABLE, NULL, "this | that" },
 };
 static const OptionRow train_rows[] = {
-    { "train.length", OPT_AMOUNT, offsetof(TrainConfig, length), "64k steps", 1, 1e15, OPT_TUNABLE, "when to end", NULL },
-    { "data.train", OPT_STRING, offsetof(TrainConfig, data), "", 0, 0, OPT_IDENTITY, "the dataset", NULL },
-    { "data.sets", OPT_LIST, offsetof(TrainConfig, sets), "", 0, 0, OPT_IDENTITY, "some datasets", set_keys },
-    { "train.log_every", OPT_AMOUNT, offsetof(TrainConfig, log_every), "10 steps", 0, 1e6, OPT_FREE, "how often", NULL },
-    { "train.note", OPT_STRING, offsetof(TrainConfig, note), "none: #1", 0, 0, OPT_FREE, "a note", NULL },
-    { "model.vocab", OPT_I64, offsetof(TrainConfig, vocab), "auto", 2, 1e6, OPT_IDENTITY, "rows of the embedding", NULL },
-    { "model.width", OPT_I64, offsetof(TrainConfig, width), "512", 1, 1e18, OPT_IDENTITY, "width", NULL },
-    { "run.seed", OPT_I64, offsetof(TrainConfig, seed), "42", 0, 0, OPT_IDENTITY, "seed", NULL },
-    { "optim.scale", OPT_F64, offsetof(TrainConfig, scale), "auto", 0, 1, OPT_TUNABLE, "scale", NULL },
+    { "train.length", OPT_AMOUNT, offsetof(TrainConfig, length), "64k steps", 1, 1e15, OPT_TUNABLE, NULL,
+      "when to end" },
+    { "data.train", OPT_STRING, offsetof(TrainConfig, data), "", 0, 0, OPT_IDENTITY, NULL, "the dataset" },
+    { "data.sets", OPT_LIST, offsetof(TrainConfig, sets), "", 0, 0, OPT_IDENTITY, set_keys, "some datasets" },
+    { "train.log_every", OPT_AMOUNT, offsetof(TrainConfig, log_every), "10 steps", 0, 1e6, OPT_FREE, NULL,
+      "how often" },
+    { "train.note", OPT_STRING, offsetof(TrainConfig, note), "none: #1", 0, 0, OPT_FREE, NULL, "a note" },
+    { "model.vocab", OPT_I64, offsetof(TrainConfig, vocab), "auto", 2, 1e6, OPT_IDENTITY, NULL,
+      "rows of the embedding" },
+    { "model.width", OPT_I64, offsetof(TrainConfig, width), "512", 1, 1e18, OPT_IDENTITY, NULL, "width" },
+    { "run.seed", OPT_I64, offsetof(TrainConfig, seed), "42", 0, 0, OPT_IDENTITY, NULL, "seed" },
+    { "optim.scale", OPT_F64, offsetof(TrainConfig, scale), "auto", 0, 1, OPT_TUNABLE, NULL, "scale" },
 };
 /* clang-format on */
 static const char *const speeds[] = { "fast", "0.5", NULL };

@@ -18,12 +18,12 @@ typedef struct FuzzConfig {
 } FuzzConfig;
 
 static const OptionRow rows[] = {
-    { "run.flag", OPT_BOOL, offsetof(FuzzConfig, flag), "false", 0, 0, OPT_FREE, "a flag", NULL },
-    { "model.vocab", OPT_I64, offsetof(FuzzConfig, vocab), "auto", 0, 1e6, OPT_IDENTITY, "rows", NULL },
-    { "optim.lr", OPT_F64, offsetof(FuzzConfig, lr), "1e-3", 0, 10, OPT_TUNABLE, "peak learning rate", NULL },
-    { "data.train", OPT_STRING, offsetof(FuzzConfig, train), "", 0, 0, OPT_IDENTITY, "a dataset", NULL },
-    { "optim.name", OPT_ENUM, offsetof(FuzzConfig, name), "adamw", 0, 0, OPT_TUNABLE, "which", names },
-    { "train.length", OPT_AMOUNT, offsetof(FuzzConfig, length), "1k steps", 0, 1e15, OPT_TUNABLE, "length", NULL },
+    { "run.flag", OPT_BOOL, offsetof(FuzzConfig, flag), "false", 0, 0, OPT_FREE, NULL, "a flag" },
+    { "model.vocab", OPT_I64, offsetof(FuzzConfig, vocab), "auto", 0, 1e6, OPT_IDENTITY, NULL, "rows" },
+    { "optim.lr", OPT_F64, offsetof(FuzzConfig, lr), "1e-3", 0, 10, OPT_TUNABLE, NULL, "peak learning rate" },
+    { "data.train", OPT_STRING, offsetof(FuzzConfig, train), "", 0, 0, OPT_IDENTITY, NULL, "a dataset" },
+    { "optim.name", OPT_ENUM, offsetof(FuzzConfig, name), "adamw", 0, 0, OPT_TUNABLE, names, "which" },
+    { "train.length", OPT_AMOUNT, offsetof(FuzzConfig, length), "1k steps", 0, 1e15, OPT_TUNABLE, NULL, "length" },
 };
 static const OptionGroup group = { rows, G_N_ELEMENTS(rows), 0, NULL };
 static const OptionTable table = { &group, 1, sizeof(FuzzConfig), NULL };

@@ -36,11 +36,11 @@ typedef struct OptionRow {
                                   is stored as 0, if its default is "auto" or if `choices` is option_auto */
     double min, max;           /* limits of numbers and amounts, inclusive; min == max means no limits */
     OptionClass class;
-    const char *help; /* one line, lower case, no full stop */
     /* NULL-terminated. OPT_ENUM: the names of the values. OPT_LIST: in YAML each item may be a map with these keys; as
      * text an item is the values of these keys in this order, joined by colons. A key written "weight?" may be left
      * out. NULL means that items are plain values. */
     const char *const *choices;
+    const char *help; /* one line, lower case, no full stop */
 } OptionRow;
 
 /* A name that an option had in earlier versions. */

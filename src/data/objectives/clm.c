@@ -8,12 +8,12 @@
 
 #define AT(field) offsetof(ClmSettings, field)
 static const OptionRow clm_options[] = {
-    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY,
-      "clm: attention does not cross the end of a document", NULL },
-    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
-      "clm: position ids start again with every document", NULL },
-    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
-      "clm: no loss where the input token is the end of a document", NULL },
+    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY, NULL,
+      "clm: attention does not cross the end of a document" },
+    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY, NULL,
+      "clm: position ids start again with every document" },
+    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY, NULL,
+      "clm: no loss where the input token is the end of a document" },
 };
 #undef AT
 

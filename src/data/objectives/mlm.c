@@ -19,16 +19,15 @@ const char *const sentence_pairs_names[] = {
 
 #define AT(field) offsetof(MlmSettings, field)
 static const OptionRow mlm_options[] = {
-    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
-      "mlm: all pieces of a word are masked together", NULL },
-    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
-      "mlm: maximum words masked together; n words with a probability proportional to 1/n", NULL },
-    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
+    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY, NULL,
+      "mlm: all pieces of a word are masked together" },
+    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY, NULL,
+      "mlm: maximum words masked together; n words with a probability proportional to 1/n" },
+    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY, sentence_pairs_names,
       "mlm: sentence pairs with a label: order (SOP: half of the pairs are swapped) or next (NSP: half of the second "
-      "parts are from another document)",
-      sentence_pairs_names },
-    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
-      "mlm: fraction of samples cut to a random length; it is 0.1 in BERT", NULL },
+      "parts are from another document)" },
+    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY, NULL,
+      "mlm: fraction of samples cut to a random length; it is 0.1 in BERT" },
 };
 #undef AT
 

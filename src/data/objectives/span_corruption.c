@@ -9,7 +9,7 @@
 
 static const OptionRow span_corruption_options[] = {
     { "data.mean_span_length", OPT_F64, offsetof(SpanCorruptionSettings, mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
-      "mean length of a masked span, in tokens", NULL },
+      NULL, "mean length of a masked span, in tokens" },
 };
 
 static double mean_span_length(const ObjectiveConfig *config)

@@ -11,27 +11,24 @@
 
 #define AT(field) offsetof(SubtreeCorruptionSettings, field)
 static const OptionRow subtree_corruption_options[] = {
-    { "data.subtrees", OPT_BOOL, AT(subtrees), "true", 0, 0, OPT_IDENTITY,
-      "subtree_corruption: spans follow the syntax trees of programs; false means that programs are corrupted as text",
-      NULL },
-    { "data.subtree_span_length", OPT_I64, AT(mask.span_length), "10", 2, 1000, OPT_IDENTITY,
-      "subtree_corruption: longest span in text without a tree", NULL },
-    { "data.subtree_least_split", OPT_I64, AT(mask.least_split), "5", 1, 1e6, OPT_IDENTITY,
+    { "data.subtrees", OPT_BOOL, AT(subtrees), "true", 0, 0, OPT_IDENTITY, NULL,
+      "subtree_corruption: spans follow the syntax trees of programs; false means that programs are corrupted as "
+      "text" },
+    { "data.subtree_span_length", OPT_I64, AT(mask.span_length), "10", 2, 1000, OPT_IDENTITY, NULL,
+      "subtree_corruption: longest span in text without a tree" },
+    { "data.subtree_least_split", OPT_I64, AT(mask.least_split), "5", 1, 1e6, OPT_IDENTITY, NULL,
       "subtree_corruption: a number is drawn from here to data.subtree_most_split; nodes with more masked tokens are "
-      "masked in parts, others whole if possible",
-      NULL },
-    { "data.subtree_most_split", OPT_I64, AT(mask.most_split), "100", 1, 1e6, OPT_IDENTITY,
-      "subtree_corruption: see data.subtree_least_split", NULL },
-    { "data.identifier_probability", OPT_F64, AT(mask.identifier_probability), "0.5", 0, 1, OPT_IDENTITY,
-      "subtree_corruption: fraction of the samples that mask all occurrences of some identifiers first", NULL },
-    { "data.identifier_share", OPT_F64, AT(mask.identifier_share), "0.5", 0, 1, OPT_IDENTITY,
+      "masked in parts, others whole if possible" },
+    { "data.subtree_most_split", OPT_I64, AT(mask.most_split), "100", 1, 1e6, OPT_IDENTITY, NULL,
+      "subtree_corruption: see data.subtree_least_split" },
+    { "data.identifier_probability", OPT_F64, AT(mask.identifier_probability), "0.5", 0, 1, OPT_IDENTITY, NULL,
+      "subtree_corruption: fraction of the samples that mask all occurrences of some identifiers first" },
+    { "data.identifier_share", OPT_F64, AT(mask.identifier_share), "0.5", 0, 1, OPT_IDENTITY, NULL,
       "subtree_corruption: in such a sample (data.identifier_probability), largest fraction of the masked tokens that "
-      "are identifiers",
-      NULL },
-    { "data.empty_spans", OPT_F64, AT(empty_spans), "0.1", 0, 0.9, OPT_IDENTITY,
+      "are identifiers" },
+    { "data.empty_spans", OPT_F64, AT(empty_spans), "0.1", 0, 0.9, OPT_IDENTITY, NULL,
       "subtree_corruption: in text without a tree, fraction by which fewer tokens are masked; spans of zero tokens, "
-      "each only a sentinel, take their place",
-      NULL },
+      "each only a sentinel, take their place" },
 };
 #undef AT
 

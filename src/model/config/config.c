@@ -31,7 +31,7 @@ static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVAT
 
 #define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
     {                                                                                                                  \
-        "model." name, type, offsetof(ModelConfig, field), initial, min, max, class, help, choices                     \
+        "model." name, type, offsetof(ModelConfig, field), initial, min, max, class, choices, help                     \
     }
 
 /* clang-format off */
@@ -113,7 +113,7 @@ const OptionRow model_options[] = {
 #undef ROW
 #define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
     {                                                                                                                  \
-        "lora." name, type, offsetof(ModelConfig, lora.field), initial, min, max, class, help, choices                 \
+        "lora." name, type, offsetof(ModelConfig, lora.field), initial, min, max, class, choices, help                 \
     }
     ROW("rank",             OPT_I64, rank, "0", 0, 4096, OPT_IDENTITY, "train adapters of this rank (r of PEFT) beside frozen linear layers, and the head of a classifier; 0 means no adapters: the weights themselves are trained", NULL),
     ROW("alpha",            OPT_F64, alpha, "8", 0, 1e6, OPT_IDENTITY, "an adapter's output is multiplied by alpha / rank (lora_alpha of PEFT)", NULL),
