@@ -67,18 +67,40 @@ bool trainer_evaluation_due(const Trainer *t, bool end)
            (end || state->steps == 0 || state->evaluation_left || t->due & DUE_EVAL);
 }
 
+/* Seconds until a count of the run is at `end`, by the speed of this process; -1 means that there is no such end. */
+static double seconds_until(const Trainer *t, RunSpan end)
+{
+    const TrainState *now = &t->state;
+    const ProcessStart *start = &t->start;
+    const struct {
+        double first, now;
+    } counts[] = { [UNIT_STEPS] = { (double)start->steps, (double)now->steps },
+                   [UNIT_SAMPLES] = { (double)start->samples, (double)now->samples },
+                   [UNIT_TOKENS] = { (double)start->tokens, (double)now->tokens },
+                   [UNIT_SECONDS] = { start->trained_s, now->trained_s } },
+      count = counts[end.unit];
+    if (end.value <= 0 || count.now <= count.first)
+        return -1;
+    return (clock_seconds() - t->clock.started) / (count.now - count.first) * fmax(end.value - count.now, 0);
+}
+
+/* The end that train.length sets. */
+static RunSpan length_end(const Trainer *t)
+{
+    const int64_t samples = trainer_run_samples(t);
+    if (t->length.tokens > 0)
+        return (RunSpan){ t->length.tokens, UNIT_TOKENS };
+    if (samples > 0 && (t->length.steps < 0 || batch_varies(&t->plan.sizes)))
+        return (RunSpan){ (double)samples, UNIT_SAMPLES };
+    if (t->length.steps < 0)
+        return (RunSpan){ t->config.train.length.value, UNIT_SECONDS };
+    return (RunSpan){ (double)t->length.steps, UNIT_STEPS };
+}
+
 double trainer_seconds_left(const Trainer *t)
 {
-    const TrainState *state = &t->state;
-    double elapsed = clock_seconds() - t->clock.started;
-    if (t->length.tokens > 0)
-        return elapsed / (double)(state->tokens - t->start.tokens) * MAX(t->length.tokens - (double)state->tokens, 0);
-    const int64_t run = trainer_run_samples(t);
-    if (run > 0 && batch_varies(&t->plan.sizes))
-        return elapsed / (double)(state->samples - t->start.samples) * (double)MAX(run - state->samples, 0);
-    return t->length.steps > 0
-               ? elapsed / (double)(state->steps - t->start.steps) * (double)(t->length.steps - state->steps)
-               : -1;
+    const double end = seconds_until(t, length_end(t)), stop = seconds_until(t, t->length.stop_at);
+    return stop < 0 ? end : end < 0 ? stop : fmin(end, stop);
 }
 
 int64_t trainer_about_steps(const Trainer *t)

@@ -251,7 +251,7 @@ double trainer_rate_scale(const Trainer *t);
 /* The steps of the whole run, at least those so far; estimated if its length is in tokens, or in samples of batches
  * that change; those so far if it is a time. */
 int64_t trainer_about_steps(const Trainer *t);
-/* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */
+/* Seconds to train.length or train.stop_at, whichever comes first, by the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
 /* FLOPs per sample of the training set. */
 double trainer_sample_flops(const Trainer *t);

@@ -45,6 +45,9 @@ echo "ok: keep_best"
 # stop_at: the schedule is that of the whole run, which goes on as if it had never stopped.
 expect 0 'saved' $run run.dir="$work/at" 'train.stop_at=64 samples'
 [ "$(readlink "$work/at/checkpoints/latest")" = step-00000008 ] || fail "stop_at"
+# What is left is the way to the end that comes first.
+expect 0 '  left 0s' $run run.dir="$work/early" train.length=9Msteps train.stop_at=8steps
+expect 0 '  left 0s' $run run.dir="$work/seconds" train.length=0.1s
 expect 0 ': stopped' "$loam" status "$work/at"
 grep -q 'last event: stopped at step 8 (train.stop_at=64 samples); a later train.stop_at, or none, goes on from there' "$work/out" ||
     fail "$(cat "$work/out")"
