@@ -67,6 +67,20 @@ static void a_batch_ramps_up_as_in_megatron(void)
     config_clear(&config);
 }
 
+/* 17 batches of 8, 9 of 16 and 5 of 24 samples are the 400 of the whole ramp. */
+static void a_ramp_ends_at_the_step_that_reaches_the_batch(void)
+{
+    Config config;
+    BatchSchedule batches;
+    const char *const overrides[] = { "train.batch_rampup=8 8 400 samples", "train.batch=32 samples", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    g_assert_true(config_batch_schedule(&config, true, &batches, NULL));
+    g_assert_cmpint(batch_samples(&batches, 0, 31), ==, 400);
+    g_assert_cmpint(batch_at(&batches, 400, 0), ==, 32);
+    g_assert_cmpint(batch_last_change(&batches), ==, 31);
+    config_clear(&config);
+}
+
 /* Thresholds of 250B tokens; a bare threshold is in tokens, a bare batch in samples. */
 static void a_batch_schedule_counts_tokens_or_samples(void)
 {
@@ -483,6 +497,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/config/a_batch_ramps_up_as_in_megatron", a_batch_ramps_up_as_in_megatron);
+    g_test_add_func("/config/a_ramp_ends_at_the_step_that_reaches_the_batch",
+                    a_ramp_ends_at_the_step_that_reaches_the_batch);
     g_test_add_func("/config/a_batch_schedule_counts_tokens_or_samples", a_batch_schedule_counts_tokens_or_samples);
     g_test_add_func("/config/a_warm_up_in_samples_follows_the_ramp_up", a_warm_up_in_samples_follows_the_ramp_up);
     g_test_add_func("/config/amounts_become_steps", amounts_become_steps);

@@ -178,10 +178,11 @@ static int64_t stage_start(const BatchSchedule *batches, int i)
 /* The first number of samples above `samples` at which the batch may change. */
 static int64_t next_change(const BatchSchedule *batches, int64_t samples)
 {
-    if (batches->ramp > 0 && samples <= batches->ramp) {
-        const int64_t i = increments_at(batches, samples), n = (batches->largest - batches->start) / batches->increment;
-        int64_t next = MAX(samples + 1, (int64_t)((double)batches->ramp / (double)n * (double)(i + 1)));
-        while (next <= batches->ramp && increments_at(batches, next) <= i)
+    const int64_t n = batches->ramp > 0 ? (batches->largest - batches->start) / batches->increment : 0,
+                  grown = n > 0 ? increments_at(batches, samples) : 0;
+    if (samples <= batches->ramp && grown < n) {
+        int64_t next = MAX(samples + 1, (int64_t)((double)batches->ramp / (double)n * (double)(grown + 1)));
+        while (next <= batches->ramp && increments_at(batches, next) <= grown)
             next++;
         return next;
     }
