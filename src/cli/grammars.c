@@ -27,20 +27,20 @@ static bool list(GError **error)
     Grammars *grammars = grammars_open(NULL, error);
     if (!grammars)
         return false;
-    if (grammars_count(grammars) == 0)
+    if (grammars->len == 0)
         printf("no grammar in %s; loam grammars install --from FOLDER puts some there\n", folder);
     else
         printf("%-12s %-8s %6s %6s  %s\n", "language", "version", "format", "types", "file names, other names");
-    for (int i = 0; i < grammars_count(grammars); i++) {
-        const Grammar *grammar = grammars_at(grammars, i);
+    for (int i = 0; i < (int)grammars->len; i++) {
+        const Grammar *grammar = grammars->pdata[i];
         g_autoptr(GString) endings = g_string_new(NULL);
         for (char *const *ending = grammar->endings; *ending; ending++)
             g_string_append_printf(endings, "%s%s%s", endings->len ? " " : "",
                                    **ending == '=' || **ending == '?' ? "" : ".", *ending + (**ending == '='));
-        printf("%-12s %-8s %6d %6d  %s\n", grammar->name, grammar->version, grammar_abi(grammar),
-               grammar_types(grammar), endings->str);
+        printf("%-12s %-8s %6d %6d  %s\n", grammar->name, grammar->version, grammar->abi, grammar->n_types,
+               endings->str);
     }
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     return true;
 }
 

@@ -266,7 +266,7 @@ bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
                                      "tools/install-grammars %s, then loam grammars install --from build/grammars",
                                      language, language);
     if (good) {
-        m.grammar = grammars_at(grammars, at);
+        m.grammar = grammars->pdata[at];
         m.parser = syntax_parser_open();
         m.table = ngrams_open();
         m.is_keyword = g_array_new(false, true, sizeof(bool));
@@ -279,7 +279,7 @@ bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
         ngrams_close(m.table);
         syntax_parser_close(m.parser);
     }
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     return good;
 }
 

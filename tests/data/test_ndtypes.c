@@ -301,7 +301,7 @@ int main(int argc, char **argv)
     CASE(parts_of_trees_are_built_as_ast_t5_does);
     CASE(bad_events_are_told);
     int failed = g_test_run();
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     folder_remove(folder);
     return failed;
 }

@@ -434,7 +434,7 @@ static char *write_dataset(const char *name, bool with_trees)
     g_assert_true(dataset_writer_finish(writer, &error));
     g_assert_no_error(error);
     dataset_writer_close(writer);
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     return prefix;
 }
 

@@ -19,7 +19,7 @@ static void a_token_lies_where_its_first_byte_that_is_no_space_lies(void)
     g_autoptr(GError) error = NULL;
     Grammars *grammars = grammars_open(LOAM_TEST_GRAMMARS, &error);
     g_assert_no_error(error);
-    const Grammar *grammar = grammars_at(grammars, 0);
+    const Grammar *grammar = grammars->pdata[0];
     /*                  tokens: (aa| bb|  |) c|c|d)| e   nodes in bytes: list 0-9, aa 1-3, bb 4-6, ccd… */
     static const char text[] = "(aa bb  ) ccd e";
     const uint32_t ends[] = { 3, 6, 8, 11, 12, 13, 15 };
@@ -37,7 +37,7 @@ static void a_token_lies_where_its_first_byte_that_is_no_space_lies(void)
         g_assert_cmpint(node->end, ==, wanted[i][1]);
         g_assert_cmpint(node->is_name, ==, i > 0);
     }
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
 }
 
 /* ---- drawn trees ---- */
@@ -205,7 +205,7 @@ static void a_replaced_folder_is_left_alone(void)
     g_assert_cmpint(trees_documents(trees), ==, 1);
     trees_close(trees);
     g_assert_true(io_remove_tree(gone, &error));
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
 }
 
 static void trees_come_back_from_the_file(void)
@@ -238,7 +238,7 @@ static void trees_come_back_from_the_file(void)
     g_assert_false(trees_read(trees, 0, 20, &language, got, &error));
     g_assert_nonnull(strstr(error->message, "out of range"));
     trees_close(trees);
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
 }
 
 /* Nodes are in the text, and each is within or after the one before it and all that hold this one. */
@@ -282,7 +282,7 @@ static void damaged_files_are_errors(void)
         trees_close(trees);
     }
     g_assert_cmpint(refused, >, 200);
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
 }
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ static Fuzzed *fuzzed(void)
                                      .n_sentinels = 20,
                                      .vocab = V,
                                      .own = objective_own(&settings, sizeof settings) };
-    CHECK(own->tok && own->grammars && grammars_count(own->grammars) == 1, "no grammar in " LOAM_TEST_GRAMMARS);
+    CHECK(own->tok && own->grammars && own->grammars->len == 1, "no grammar in " LOAM_TEST_GRAMMARS);
     CHECK(subtree_corruption_objective.plan(&own->config, NULL), "plan");
     example_init(&own->example, &own->config);
     return own;

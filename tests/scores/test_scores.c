@@ -214,7 +214,7 @@ static void equals_the_package(gconstpointer file)
 static bool has_grammar(const Grammars *grammars, const char *name, const char *version)
 {
     const int at = grammars ? grammars_find(grammars, name) : -1;
-    return at >= 0 && strcmp(grammars_at(grammars, at)->version, version) == 0;
+    return at >= 0 && strcmp(((const Grammar *)grammars->pdata[at])->version, version) == 0;
 }
 
 /* Syntax is compared where the grammars are installed with which the values were made; elsewhere the grammar of the
@@ -224,7 +224,7 @@ static void set_up_grammars(char **folder)
     const char *const from = "list lst =brackets", *const to = "list =java =python";
     Grammars *grammars = grammars_open(NULL, NULL);
     has_grammars = has_grammar(grammars, "java", "0.23.5") && has_grammar(grammars, "python", "0.23.6");
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     g_autofree char *library = NULL;
     gsize bytes;
     *folder = NULL;

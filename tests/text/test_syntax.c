@@ -13,7 +13,7 @@ static SyntaxParser *parser;
 
 static SyntaxOutcome parse(const char *text, SyntaxLimits limits)
 {
-    return syntax_parse(parser, grammars_at(grammars, 0), text, strlen(text), &limits, nodes);
+    return syntax_parse(parser, grammars->pdata[0], text, strlen(text), &limits, nodes);
 }
 
 /* "list 0-3, identifier 1-2, " */
@@ -22,8 +22,7 @@ static char *show(void)
     GString *out = g_string_new(NULL);
     for (guint i = 0; i < nodes->len; i++) {
         const SyntaxNode *node = &g_array_index(nodes, SyntaxNode, i);
-        g_string_append_printf(out, "%s %u-%u, ", grammar_type(grammars_at(grammars, 0), node->type), node->begin,
-                               node->end);
+        g_string_append_printf(out, "%s %u-%u, ", grammar_type(grammars->pdata[0], node->type), node->begin, node->end);
     }
     return g_string_free(out, FALSE);
 }
@@ -33,11 +32,11 @@ static void grammars_are_found_by_name_and_by_file_name(void)
     static const char *const known[] = { "lists", "Lists", "brackets", "BRACKETS", "a.list", "/x/y.z/b.lst" };
     static const char *const unknown[] = { "",   "list", "lst",         "a.txt",     "lists.c",
                                            "a.", ".",    "a.=brackets", "=brackets", "a.list/b" };
-    g_assert_cmpint(grammars_count(grammars), ==, 1);
-    const Grammar *grammar = grammars_at(grammars, 0);
+    g_assert_cmpuint(grammars->len, ==, 1);
+    const Grammar *grammar = grammars->pdata[0];
     g_assert_cmpstr(grammar->name, ==, "lists");
     g_assert_cmpstr(grammar->version, ==, "1.0");
-    g_assert_cmpint(grammar_abi(grammar), ==, 14);
+    g_assert_cmpint(grammar->abi, ==, 14);
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         g_assert_cmpint(grammars_find(grammars, known[i]), ==, 0);
     for (size_t i = 0; i < G_N_ELEMENTS(unknown); i++)
@@ -65,7 +64,7 @@ static void nodes_come_in_preorder_without_the_root(void)
 static void subtrees_are_alike_whatever_the_names(void)
 {
     g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(uint64_t)), b = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    const Grammar *grammar = grammars_at(grammars, 0);
+    const Grammar *grammar = grammars->pdata[0];
     static const struct {
         const char *text;
         guint n;   /* the program, and its lists */
@@ -189,12 +188,12 @@ static void what_is_no_grammar_is_told(void)
     g_assert_no_error(error);
     g_setenv("LOAM_GRAMMARS", to, TRUE);
     Grammars *installed = grammars_open(NULL, &error);
-    g_assert_cmpint(grammars_count(installed), ==, 1);
-    grammars_close(installed);
+    g_assert_cmpuint(installed->len, ==, 1);
+    g_ptr_array_unref(installed);
     g_setenv("LOAM_GRAMMARS", "/nowhere/at/all", TRUE);
     installed = grammars_open(NULL, &error);
-    g_assert_cmpint(grammars_count(installed), ==, 0);
-    grammars_close(installed);
+    g_assert_cmpuint(installed->len, ==, 0);
+    g_ptr_array_unref(installed);
     g_assert_true(io_remove_tree(folder, NULL));
 }
 
@@ -218,6 +217,6 @@ int main(int argc, char **argv)
     int failed = g_test_run();
     g_array_unref(nodes);
     syntax_parser_close(parser);
-    grammars_close(grammars);
+    g_ptr_array_unref(grammars);
     return failed;
 }

@@ -529,7 +529,8 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
         good = print_prepared_json(&stats, &options, error);
     else if (good)
         print_stats(&stats, &options);
-    grammars_close((Grammars *)programs.grammars);
+    if (programs.grammars)
+        g_ptr_array_unref((Grammars *)programs.grammars);
     cleaning_clear(&rules);
     return good;
 }

@@ -94,7 +94,7 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, const To
         return !program_option_given() || fail_user(error, "%s is for --ast", program_option_given());
     if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
         return false;
-    if (grammars_count(programs->grammars) == 0)
+    if (programs->grammars->len == 0)
         return fail_user(error, "--ast: no grammar is installed; tools/install-grammars makes them, loam grammars "
                                 "install --from build/grammars takes them");
     programs->limits = (SyntaxLimits){ flags->max_bytes, flags->max_depth, flags->max_seconds, flags->max_errors };
@@ -117,7 +117,7 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, const To
 
 static const char *language_name(const ProgramOptions *options, int i)
 {
-    return i == 0 ? "text" : grammars_at(options->grammars, i - 1)->name;
+    return i == 0 ? "text" : ((const Grammar *)options->grammars->pdata[i - 1])->name;
 }
 
 static void print_outcomes(const ProgramCounts *counts, const char *name)
@@ -134,7 +134,7 @@ void print_programs(const ProgramCounts *counts, const ProgramOptions *options)
 {
     printf("%-12s %10s %12s %10s %12s %13s %13s %7s\n", "language", "programs", "tokens", "segments", "nodes",
            "broken least", "broken greedy", "saved");
-    for (int i = 0; i <= grammars_count(options->grammars); i++) {
+    for (int i = 0; i <= (int)options->grammars->len; i++) {
         const ProgramCounts *of = &counts[i];
         if (of->documents > 0)
             printf("%-12s %10" PRId64 " %12" PRId64 " %10" PRId64 " %12" PRId64 " %13" PRId64 " %13" PRId64
@@ -143,14 +143,14 @@ void print_programs(const ProgramCounts *counts, const ProgramOptions *options)
                    of->broken_greedy,
                    of->broken_greedy > 0 ? 100 - 100 * (double)of->broken_least / (double)of->broken_greedy : 0);
     }
-    for (int i = 0; i <= grammars_count(options->grammars); i++)
+    for (int i = 0; i <= (int)options->grammars->len; i++)
         print_outcomes(&counts[i], language_name(options, i));
 }
 
 json_t *programs_json(const ProgramCounts *counts, const ProgramOptions *options)
 {
     json_t *languages = json_object();
-    for (int i = 0; i <= grammars_count(options->grammars); i++) {
+    for (int i = 0; i <= (int)options->grammars->len; i++) {
         const ProgramCounts *of = &counts[i];
         if (of->documents == 0)
             continue;

@@ -12,13 +12,13 @@ const char *const prepare_suffixes[] = { ".json", ".idx", ".bin", ".tree", NULL 
 int prepare_outputs(const PrepareOptions *options)
 {
     if (options->by_language)
-        return grammars_count(options->programs->grammars) + 1;
+        return (int)options->programs->grammars->len + 1;
     return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
 }
 
 char *prepare_language(const PrepareOptions *options, int output)
 {
-    const char *name = output == 0 ? "text" : grammars_at(options->programs->grammars, output - 1)->name;
+    const char *name = output == 0 ? "text" : ((const Grammar *)options->programs->grammars->pdata[output - 1])->name;
     return options->ndtypes ? ndtype_language(name) : g_strdup(name);
 }
 

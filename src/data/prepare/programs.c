@@ -47,12 +47,12 @@ void program_encoder_close(ProgramEncoder *encoder)
 static void try_rival(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
 {
     const ProgramOptions *options = encoder->options;
-    uint64_t errors = syntax_error_bytes(encoder->parser);
+    uint64_t errors = encoder->parser->error_bytes;
     if (tree->rival < 0 || errors == 0)
         return;
-    const Grammar *grammar = grammars_at(options->grammars, tree->rival);
+    const Grammar *grammar = options->grammars->pdata[tree->rival];
     SyntaxOutcome outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->rival);
-    if (outcome != SYNTAX_TREE || syntax_error_bytes(encoder->parser) > errors / 2)
+    if (outcome != SYNTAX_TREE || encoder->parser->error_bytes > errors / 2)
         return;
     GArray *first = encoder->syntax;
     encoder->syntax = encoder->rival;
@@ -69,10 +69,10 @@ static void find_tree(ProgramEncoder *encoder, const char *text, size_t bytes, P
     tree->outcome = SYNTAX_TREE;
     if (tree->language < 0)
         return;
-    const Grammar *grammar = grammars_at(options->grammars, tree->language);
+    const Grammar *grammar = options->grammars->pdata[tree->language];
     tree->outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->syntax);
     try_rival(encoder, text, bytes, tree);
-    trees_align(encoder->syntax, grammars_at(options->grammars, tree->language), text,
+    trees_align(encoder->syntax, options->grammars->pdata[tree->language], text,
                 (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len, encoder->tree);
 }
 

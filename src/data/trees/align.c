@@ -39,7 +39,7 @@ static int64_t first_at(const uint32_t *places, int64_t from, int64_t n, uint32_
 void trees_align(const GArray *nodes, const Grammar *grammar, const char *text, const uint32_t *ends, int64_t n_tokens,
                  GArray *out)
 {
-    int n_types = grammar_types(grammar);
+    int n_types = grammar->n_types;
     g_autofree uint16_t *is_name = g_new(uint16_t, n_types);
     g_autofree uint32_t *places = token_places(text, ends, n_tokens);
     int64_t begin = 0; /* nodes start at ascending bytes */

@@ -83,7 +83,7 @@ char *ndtype_language(const char *grammar)
 /* Adds _LANG_TYPE for the named types of a grammar; several of its types may have one name. */
 static void add_grammar(NdtypeDict *dict, const Grammar *grammar)
 {
-    int n = grammar_types(grammar);
+    int n = grammar->n_types;
     uint32_t *ids = g_new0(uint32_t, n);
     g_autofree char *language = ndtype_language(grammar->name);
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
@@ -107,8 +107,8 @@ NdtypeDict *ndtype_dict_new(const Grammars *grammars, int64_t most_tokens, GErro
     dict->types = g_ptr_array_new_with_free_func(g_free);
     dict->open = add_symbol(dict, g_strdup("("));
     dict->closed = add_symbol(dict, g_strdup(")"));
-    for (int i = 0; i < grammars_count(grammars); i++)
-        add_grammar(dict, grammars_at(grammars, i));
+    for (int i = 0; i < (int)grammars->len; i++)
+        add_grammar(dict, grammars->pdata[i]);
     dict->origin = FAIRSEQ_SPECIALS + dict->symbols->len;
     int64_t n = dict->origin + most_tokens + 1;
     for (int64_t position = 0; n <= NDTYPE_IDS && position <= most_tokens; position++)

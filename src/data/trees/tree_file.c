@@ -65,8 +65,8 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
     g_autofree char *part = g_strconcat(prefix, ".tree.tmp", NULL), *folder = g_path_get_dirname(prefix);
     writer->path = g_strconcat(prefix, ".tree", NULL);
     writer->grammars = grammars;
-    writer->index = g_new(int, grammars_count(grammars));
-    memset(writer->index, 0xff, (size_t)grammars_count(grammars) * sizeof *writer->index);
+    writer->index = g_new(int, grammars->len);
+    memset(writer->index, 0xff, grammars->len * sizeof *writer->index);
     writer->used = g_array_new(false, false, sizeof(int));
     writer->record = g_byte_array_new();
     writer->hash = XXH3_createState();
@@ -120,9 +120,9 @@ static char *describe_languages(const TreeWriter *writer)
 {
     json_t *languages = json_array();
     for (guint i = 0; i < writer->used->len; i++) {
-        const Grammar *grammar = grammars_at(writer->grammars, g_array_index(writer->used, int, i));
+        const Grammar *grammar = writer->grammars->pdata[g_array_index(writer->used, int, i)];
         json_t *types = json_array();
-        for (int type = 0; type < grammar_types(grammar); type++)
+        for (int type = 0; type < grammar->n_types; type++)
             json_array_append_new(types, json_string(grammar_type(grammar, type)));
         json_array_append_new(languages, json_pack("{s:s, s:s, s:o}", "name", grammar->name, "version",
                                                    grammar->version, "types", types));

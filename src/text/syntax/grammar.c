@@ -11,10 +11,6 @@
 #define MAX_LIBRARY ((size_t)256 << 20) /* bytes of a shared object; that of C# has 6 MB */
 #define MAX_TYPES   65535               /* node types of a grammar, as tree-sitter numbers them */
 
-struct Grammars {
-    GPtrArray *list; /* all grammars: Grammar * */
-};
-
 static void grammar_close(void *opaque)
 {
     Grammar *grammar = opaque;
@@ -54,12 +50,12 @@ static bool load_grammar(Grammar *grammar, const char *path, const char *name, G
     const TSLanguage *(*language)(void);
     memcpy(&language, &function, sizeof language);
     grammar->language = language();
-    uint32_t version = grammar->language ? ts_language_version(grammar->language) : 0;
-    if (version < TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION || version > TREE_SITTER_LANGUAGE_VERSION)
-        return fail_user(error, "%s: its tables are version %u, this tree-sitter reads %d to %d", path, version,
+    grammar->abi = grammar->language ? (int)ts_language_version(grammar->language) : 0;
+    if (grammar->abi < TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION || grammar->abi > TREE_SITTER_LANGUAGE_VERSION)
+        return fail_user(error, "%s: its tables are version %d, this tree-sitter reads %d to %d", path, grammar->abi,
                          TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION, TREE_SITTER_LANGUAGE_VERSION);
-    return ts_language_symbol_count(grammar->language) <= MAX_TYPES ||
-           fail_user(error, "%s: more than %d node types", path, MAX_TYPES);
+    grammar->n_types = (int)ts_language_symbol_count(grammar->language);
+    return grammar->n_types <= MAX_TYPES || fail_user(error, "%s: more than %d node types", path, MAX_TYPES);
 }
 
 char *grammars_folder(void)
@@ -92,8 +88,8 @@ static bool open_all(Grammars *grammars, const char *folder, GError **error)
     for (guint i = 0; names && i < names->len; i++) {
         g_autofree char *file = g_strconcat(names->pdata[i], ".so", NULL);
         g_autofree char *path = g_build_filename(folder, file, NULL); /* has a '/', so dlopen searches nowhere else */
-        g_ptr_array_add(grammars->list, g_new0(Grammar, 1));
-        if (!load_grammar(grammars->list->pdata[i], path, names->pdata[i], error))
+        g_ptr_array_add(grammars, g_new0(Grammar, 1));
+        if (!load_grammar(grammars->pdata[i], path, names->pdata[i], error))
             return false;
     }
     return names != NULL;
@@ -102,31 +98,9 @@ static bool open_all(Grammars *grammars, const char *folder, GError **error)
 Grammars *grammars_open(const char *folder, GError **error)
 {
     g_autofree char *own = folder ? g_canonicalize_filename(folder, NULL) : grammars_folder();
-    Grammars *grammars = g_new0(Grammars, 1);
-    grammars->list = g_ptr_array_new_with_free_func(grammar_close);
-    if (!folder && !g_file_test(own, G_FILE_TEST_EXISTS))
-        return grammars;
-    if (!open_all(grammars, own, error))
-        g_clear_pointer(&grammars, grammars_close);
-    return grammars;
-}
-
-void grammars_close(Grammars *grammars)
-{
-    if (!grammars)
-        return;
-    g_ptr_array_unref(grammars->list);
-    g_free(grammars);
-}
-
-int grammars_count(const Grammars *grammars)
-{
-    return (int)grammars->list->len;
-}
-
-const Grammar *grammars_at(const Grammars *grammars, int i)
-{
-    return grammars->list->pdata[i];
+    g_autoptr(GPtrArray) grammars = g_ptr_array_new_with_free_func(grammar_close);
+    const bool none = !folder && !g_file_test(own, G_FILE_TEST_EXISTS);
+    return none || open_all(grammars, own, error) ? g_steal_pointer(&grammars) : NULL;
 }
 
 static bool has_ending(const Grammar *grammar, const char *ending)
@@ -152,10 +126,10 @@ static const char *ending_of(const char *name)
 int grammars_find(const Grammars *grammars, const char *name)
 {
     const char *point = ending_of(name);
-    for (int i = 0; i < grammars_count(grammars); i++)
-        if (point ? point[1] != '=' && point[1] != '?' && has_ending(grammars_at(grammars, i), point + 1)
-                  : has_name(grammars_at(grammars, i), name))
-            return i;
+    for (guint i = 0; i < grammars->len; i++)
+        if (point ? point[1] != '=' && point[1] != '?' && has_ending(grammars->pdata[i], point + 1)
+                  : has_name(grammars->pdata[i], name))
+            return (int)i;
     return -1;
 }
 
@@ -165,9 +139,9 @@ int grammars_rival(const Grammars *grammars, const char *name)
     if (!point)
         return -1;
     g_autofree char *ending = g_strconcat("?", point + 1, NULL);
-    for (int i = 0; i < grammars_count(grammars); i++)
-        if (has_ending(grammars_at(grammars, i), ending))
-            return i;
+    for (guint i = 0; i < grammars->len; i++)
+        if (has_ending(grammars->pdata[i], ending))
+            return (int)i;
     return -1;
 }
 
@@ -182,27 +156,16 @@ static bool copy_one(const Grammar *grammar, const char *from, const char *to, G
 
 int grammars_install(const char *from, const char *to, GError **error)
 {
-    Grammars *grammars = grammars_open(from, error);
+    g_autoptr(GPtrArray) grammars = grammars_open(from, error);
     if (!grammars)
         return -1;
-    int n = grammars_count(grammars);
+    const guint n = grammars->len;
     bool good =
         n > 0 || fail_user(error, "%s: no grammar, which is a file NAME.so; tools/install-grammars makes them", from);
     good = good && io_make_directories(to, error);
-    for (int i = 0; good && i < n; i++)
-        good = copy_one(grammars_at(grammars, i), from, to, error);
-    grammars_close(grammars);
-    return good ? n : -1;
-}
-
-int grammar_abi(const Grammar *grammar)
-{
-    return (int)ts_language_version(grammar->language);
-}
-
-int grammar_types(const Grammar *grammar)
-{
-    return (int)ts_language_symbol_count(grammar->language);
+    for (guint i = 0; good && i < n; i++)
+        good = copy_one(grammars->pdata[i], from, to, error);
+    return good ? (int)n : -1;
 }
 
 bool grammar_type_is_named(const Grammar *grammar, int type)

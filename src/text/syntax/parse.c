@@ -13,11 +13,6 @@
 
 const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "too slow", "not of its grammar", NULL };
 
-struct SyntaxParser {
-    TSParser *parser;
-    uint64_t error_bytes; /* bytes within ERROR nodes of the last program */
-};
-
 SyntaxParser *syntax_parser_open(void)
 {
     SyntaxParser *parser = g_new0(SyntaxParser, 1);
@@ -113,24 +108,25 @@ static bool has_too_many_tokens(const char *text, size_t bytes)
     return n > MAX_TOKENS;
 }
 
-uint64_t syntax_error_bytes(const SyntaxParser *parser)
-{
-    return parser->error_bytes;
-}
-
-/* The tree of a program; NULL, with the reason in *outcome, if a limit is exceeded. */
+/* The tree of a program, and its nodes as syntax_parse gives them; NULL, with the reason in *outcome, if a limit is
+ * exceeded. */
 static TSTree *parse_text(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
-                          const SyntaxLimits *limits, SyntaxOutcome *outcome)
+                          const SyntaxLimits *limits, GArray *nodes, SyntaxOutcome *outcome)
 {
     *outcome = SYNTAX_TOO_LONG;
     parser->error_bytes = 0;
+    g_array_set_size(nodes, 0);
     if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
         return NULL;
     ts_parser_set_language(parser->parser, grammar->language);
     ts_parser_set_timeout_micros(parser->parser, (uint64_t)ceil(limits->max_seconds * 1e6));
     TSTree *tree = ts_parser_parse_string(parser->parser, NULL, text, (uint32_t)bytes);
     ts_parser_reset(parser->parser);
-    *outcome = tree ? SYNTAX_TREE : SYNTAX_TOO_SLOW;
+    *outcome = tree ? take_nodes(parser, tree, bytes, limits, nodes) : SYNTAX_TOO_SLOW;
+    if (tree && *outcome != SYNTAX_TREE) {
+        g_array_set_size(nodes, 0);
+        g_clear_pointer(&tree, ts_tree_delete);
+    }
     return tree;
 }
 
@@ -138,14 +134,8 @@ SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const c
                            const SyntaxLimits *limits, GArray *nodes)
 {
     SyntaxOutcome outcome;
-    g_array_set_size(nodes, 0);
-    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, &outcome);
-    if (!tree)
-        return outcome;
-    outcome = take_nodes(parser, tree, bytes, limits, nodes);
-    ts_tree_delete(tree);
-    if (outcome != SYNTAX_TREE)
-        g_array_set_size(nodes, 0);
+    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, nodes, &outcome);
+    g_clear_pointer(&tree, ts_tree_delete);
     return outcome;
 }
 
@@ -164,24 +154,21 @@ SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, cons
 {
     SyntaxOutcome outcome;
     g_autoptr(GArray) nodes = g_array_new(false, false, sizeof(SyntaxNode));
-    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, &outcome);
+    g_autoptr(GArray) stack = g_array_new(false, false, sizeof(TSNode));
+    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, nodes, &outcome);
     g_array_set_size(hashes, 0);
     if (!tree)
         return outcome;
-    outcome = take_nodes(parser, tree, bytes, limits, nodes);
-    if (outcome == SYNTAX_TREE) {
-        g_autoptr(GArray) stack = g_array_new(false, false, sizeof(TSNode));
-        TSNode node = ts_tree_root_node(tree);
-        g_array_append_val(stack, node);
-        while (stack->len > 0) {
-            node = g_array_index(stack, TSNode, stack->len - 1);
-            g_array_set_size(stack, stack->len - 1);
-            add_expression(node, hashes);
-            for (uint32_t i = 0; i < ts_node_child_count(node); i++) {
-                const TSNode child = ts_node_child(node, i);
-                if (ts_node_child_count(child) > 0)
-                    g_array_append_val(stack, child);
-            }
+    TSNode node = ts_tree_root_node(tree);
+    g_array_append_val(stack, node);
+    while (stack->len > 0) {
+        node = g_array_index(stack, TSNode, stack->len - 1);
+        g_array_set_size(stack, stack->len - 1);
+        add_expression(node, hashes);
+        for (uint32_t i = 0; i < ts_node_child_count(node); i++) {
+            const TSNode child = ts_node_child(node, i);
+            if (ts_node_child_count(child) > 0)
+                g_array_append_val(stack, child);
         }
     }
     ts_tree_delete(tree);

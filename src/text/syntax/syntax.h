@@ -16,18 +16,15 @@ typedef struct Grammar {
     char **endings; /* NULL-terminated list of the words after NAME and VERSION in loam_grammar: "py", "?h", "=ALIAS" */
     void *library;  /* handle of dlopen */
     const struct TSLanguage *language; /* tree-sitter's tables */
+    int abi, n_types;                  /* version of their format: 13 or 14; number of node types */
 } Grammar;
-typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
+typedef GPtrArray Grammars; /* Grammar *: the grammars of a folder, sorted by name; read-only once open */
 
 /* The folder of grammars: $LOAM_GRAMMARS, else loam/grammars in the user's data folder (~/.local/share). g_free. */
 char *grammars_folder(void);
 /* Opens every NAME.so of a folder, which executes code of these files. folder NULL means grammars_folder(); if that
  * folder does not exist, there are no grammars, which is no error. */
 Grammars *grammars_open(const char *folder, GError **error);
-void grammars_close(Grammars *grammars);
-/* Number of grammars, and grammar number i. */
-int grammars_count(const Grammars *grammars);
-const Grammar *grammars_at(const Grammars *grammars, int i);
 /* The number of a grammar by language ("python", "C++"; in any case) or file name ("src/a.py"); -1 if there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
 /* The number of a second grammar that may fit a file of this name better than the grammar of grammars_find; -1 if there
@@ -37,8 +34,6 @@ int grammars_rival(const Grammars *grammars, const char *name);
  * Returns their number; -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
-int grammar_abi(const Grammar *grammar);                    /* version of tree-sitter's table format: 13 or 14 */
-int grammar_types(const Grammar *grammar);                  /* number of node types */
 const char *grammar_type(const Grammar *grammar, int type); /* name of a node type: "identifier" */
 /* Whether a node type has a name in the grammar: false for "(" and "while". */
 bool grammar_type_is_named(const Grammar *grammar, int type);
@@ -70,7 +65,11 @@ typedef struct SyntaxNode {
     uint16_t type;       /* node type: an index for grammar_type */
 } SyntaxNode;
 
-typedef struct SyntaxParser SyntaxParser; /* each thread needs its own */
+/* Each thread needs its own. */
+typedef struct SyntaxParser {
+    struct TSParser *parser;
+    uint64_t error_bytes; /* bytes within ERROR nodes of the last program, if it was parsed to its end; otherwise 0 */
+} SyntaxParser;
 SyntaxParser *syntax_parser_open(void);
 void syntax_parser_close(SyntaxParser *parser);
 /* Parses a program and sets `nodes` (SyntaxNode) to its named nodes in preorder: parents before children, siblings in
@@ -82,5 +81,3 @@ SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const c
  * SYNTAX_TREE. The time is proportional to the depth of the tree times its size. */
 SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                               const SyntaxLimits *limits, GArray *hashes);
-/* The number of bytes in ERROR nodes of the last program, if it was parsed to its end; otherwise 0. */
-uint64_t syntax_error_bytes(const SyntaxParser *parser);
