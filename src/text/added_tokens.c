@@ -264,15 +264,9 @@ static bool encode_normal(const AddedTokens *added, const char *text, size_t byt
     return true;
 }
 
-bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
-                              GArray *ends, GError **error)
+bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
+                         GArray *ends, GError **error)
 {
     const Output out = { ids, ends, text, specials };
     return run_pass(added, &added->raw, text, bytes, (TextEdges){ .starts_text = true }, encode_normal, &out, error);
-}
-
-bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
-                         GError **error)
-{
-    return added_tokens_encode_ends(added, text, bytes, specials, ids, NULL, error);
 }

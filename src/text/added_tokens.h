@@ -61,9 +61,7 @@ void added_tokens_close(AddedTokens *added);
 /* Appends the ids of a text to `ids` (int32_t). First the text is searched for the tokens that are not `normalized`;
  * then the text between these is normalized and searched for the other tokens; the base tokenizer encodes the remaining
  * text. A search takes the leftmost match; of several that start at the same character, the longest. specials: true
- * means that special tokens are searched for too. */
+ * means that special tokens are searched for too. Unless `ends` (uint32_t) is NULL, the byte of the text before which
+ * each id ends is appended to it. */
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
-                         GError **error);
-/* As added_tokens_encode, and appends to `ends` (uint32_t) the byte of the text before which each id ends. */
-bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
-                              GArray *ends, GError **error);
+                         GArray *ends, GError **error);

@@ -69,10 +69,9 @@ typedef struct TokenizerKind {
 #define TOKENIZER_OF_FILE(name, open_)      .file_name = (name), .open = (open_)
 #define TOKENIZER_OF_JSON(type, open_json_) .json_type = (type), .open_json = (open_json_)
 
-/* All kinds (kinds.c). A file that is no .json and no .tiktoken, and whose name is not the file_name of a kind, is read
- * as tokenizer_kinds[0], SentencePiece. */
-#define N_TOKENIZER_KINDS 8
-extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];
+/* All kinds (kinds.c), NULL-terminated. A file that is no .json and no .tiktoken, and whose name is not the file_name
+ * of a kind, is read as tokenizer_kinds[0], SentencePiece. */
+extern const TokenizerKind *const tokenizer_kinds[];
 
 /* ---- bytes.c: ByT5's tokenizer. Ids 0, 1 and 2 are pad, eos and unk; byte b has the id b + 3; the last 125 ids are
  * sentinels ---- */

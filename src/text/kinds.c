@@ -4,7 +4,7 @@
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/wordpiece/wordpiece.h"
 
-const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS] = {
-    &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,      &kind_tiktoken,
-    &kind_bytes,         &kind_unigram,   &kind_fairseq_words, &kind_char_bpe,
+const TokenizerKind *const tokenizer_kinds[] = {
+    &kind_sentencepiece, &kind_wordpiece,     &kind_byte_bpe, &kind_tiktoken, &kind_bytes,
+    &kind_unigram,       &kind_fairseq_words, &kind_char_bpe, NULL,
 };

@@ -221,17 +221,22 @@ static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n,
     return kept;
 }
 
+/* Merges the n symbols of the scratch; returns how many are left. */
+static size_t merge_symbols(const Merges *merges, MergesScratch *scratch, size_t n, uint32_t below)
+{
+    if (n < 2)
+        return n;
+    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
+                      : merge_long(merges, scratch, n, below);
+}
+
 size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
                     const int32_t **ids)
 {
     CHECK(bytes < UINT32_MAX, "a word of %zu bytes", bytes);
     reserve_merges(scratch, bytes);
     *ids = scratch->ids;
-    size_t n = place_bytes(merges, scratch, (const uint8_t *)word, bytes);
-    if (n < 2)
-        return n;
-    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
-                      : merge_long(merges, scratch, n, below);
+    return merge_symbols(merges, scratch, place_bytes(merges, scratch, (const uint8_t *)word, bytes), below);
 }
 
 size_t merges_apply_ids(const Merges *merges, MergesScratch *scratch, const int32_t *start, size_t n,
@@ -244,8 +249,5 @@ size_t merges_apply_ids(const Merges *merges, MergesScratch *scratch, const int3
         scratch->ids[i] = start[i];
         scratch->ranks[i] = i + 1 < n ? merge_rank(merges, start[i], start[i + 1]) : MERGES_NONE;
     }
-    if (n < 2)
-        return n;
-    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, MERGES_NONE)
-                      : merge_long(merges, scratch, n, MERGES_NONE);
+    return merge_symbols(merges, scratch, n, MERGES_NONE);
 }

@@ -114,28 +114,16 @@ static bool read_step(json_t *part, Normalizer *plan, GError **error)
     return ok;
 }
 
-/* Reads a part or, if it is a Sequence, each of its parts. */
-static bool read_part(json_t *part, Normalizer *plan, GError **error)
-{
-    size_t i;
-    json_t *inner;
-    if (part == NULL)
-        return true;
-    if (strcmp(json_text(part, "type"), "Sequence") != 0)
-        return read_step(part, plan, error);
-    json_array_foreach(json_object_get(part, "normalizers"), i, inner) if (!read_step(inner, plan, error)) return false;
-    return true;
-}
-
 Normalizer *normalizer_open(json_t *part, GError **error)
 {
+    json_auto_t *steps = tokenizer_json_steps(part, "normalizers");
     Normalizer *plan = g_new0(Normalizer, 1);
     plan->steps = g_array_new(FALSE, FALSE, sizeof(Step));
     g_array_set_clear_func(plan->steps, clear_step);
-    if (read_part(part, plan, error))
-        return plan;
-    normalizer_close(plan);
-    return NULL;
+    for (size_t i = 0; plan && i < json_array_size(steps); i++)
+        if (!read_step(json_array_get(steps, i), plan, error))
+            g_clear_pointer(&plan, normalizer_close);
+    return plan;
 }
 
 bool normalizer_is_empty(const Normalizer *plan)

@@ -131,7 +131,7 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
         g_autofree char *where = g_strdup_printf("byte %zu of the text", (size_t)(bad - text));
         return foreign_fail_byte(where, *bad, error);
     }
-    return added_tokens_encode(tok->finder, text, bytes, specials, ids, error);
+    return added_tokens_encode(tok->finder, text, bytes, specials, ids, NULL, error);
 }
 
 bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
@@ -141,7 +141,7 @@ bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes,
     guint first = ends->len;
     if (bytes > UINT32_MAX || !g_utf8_validate_len(text, bytes, &bad))
         return fail_user(error, "the text is longer than 4 GiB or not valid UTF-8");
-    if (!added_tokens_encode_ends(tok->finder, text, bytes, specials, ids, ends, error))
+    if (!added_tokens_encode(tok->finder, text, bytes, specials, ids, ends, error))
         return false;
     if (ends->len > first)
         g_array_index(ends, uint32_t, ends->len - 1) = (uint32_t)bytes;

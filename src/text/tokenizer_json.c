@@ -252,6 +252,15 @@ bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char
     return true;
 }
 
+json_t *tokenizer_json_steps(json_t *part, const char *list)
+{
+    const bool sequence = strcmp(json_text(part, "type"), "Sequence") == 0;
+    json_t *steps = sequence ? json_incref(json_object_get(part, list)) : json_array();
+    if (part && !sequence)
+        json_array_append(steps, part);
+    return steps;
+}
+
 /* ---- building ---- */
 
 json_t *json_added_token(const AddedToken *token)
@@ -267,6 +276,15 @@ json_t *json_added_tokens(const GArray *tokens)
     for (guint i = 0; i < tokens->len; i++)
         json_array_append_new(list, json_added_token(&g_array_index(tokens, AddedToken, i)));
     return list;
+}
+
+json_t *json_vocab(const GPtrArray *pieces)
+{
+    json_t *vocab = json_object();
+    for (guint id = 0; id < pieces->len; id++)
+        if (*(const char *)pieces->pdata[id])
+            json_object_set_new(vocab, pieces->pdata[id], json_integer(id));
+    return vocab;
 }
 
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,

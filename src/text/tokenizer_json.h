@@ -78,11 +78,17 @@ json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **e
  * *root stays NULL, which is no error. */
 bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error);
 
+/* The steps of a normalizer or pre_tokenizer: those of a Sequence, whose `list` they are, or the part alone; none for
+ * NULL. Returns a new reference to an array. */
+json_t *tokenizer_json_steps(json_t *part, const char *list);
+
 /* ---- building: each function returns a new reference ---- */
 
 /* One entry of the array "added_tokens". */
 json_t *json_added_token(const AddedToken *token);
 json_t *json_added_tokens(const GArray *tokens); /* the array "added_tokens" of these AddedToken */
+
+json_t *json_vocab(const GPtrArray *pieces); /* {"piece": id, …} of pieces indexed by id; "" is none */
 
 /* The whole tokenizer.json, made of its parts, whose references it takes over. A part that is NULL becomes null. */
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,

@@ -34,9 +34,9 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
         return NULL;
     if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
         return &kind_tiktoken;
-    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
-        if (tokenizer_kinds[i]->file_name && g_str_has_suffix(path, tokenizer_kinds[i]->file_name))
-            return tokenizer_kinds[i];
+    for (const TokenizerKind *const *kind = tokenizer_kinds; *kind; kind++)
+        if ((*kind)->file_name && g_str_has_suffix(path, (*kind)->file_name))
+            return *kind;
     return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
 }
 
@@ -53,10 +53,10 @@ static bool is_byt5(const char *folder)
 static GPtrArray *find_in_folder(const char *folder, GError **error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new(), files = g_ptr_array_new_with_free_func(g_free);
-    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++) {
-        if (tokenizer_kinds[i]->file_name)
-            g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
-        if (tokenizer_kinds[i] == &kind_wordpiece) {
+    for (const TokenizerKind *const *kind = tokenizer_kinds; *kind; kind++) {
+        if ((*kind)->file_name)
+            g_ptr_array_add(names, (char *)(*kind)->file_name);
+        if (*kind == &kind_wordpiece) {
             g_ptr_array_add(names, (char *)TOKENIZER_JSON);
             g_ptr_array_add(names, (char *)LLAMA_FILE);
         }
@@ -301,9 +301,9 @@ static bool open_kind_json(Tokenizer *tok, const char *data, size_t bytes, GErro
     g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, &tok->facts.class_, error);
     if (json == NULL)
         return false;
-    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
-        if (g_strcmp0(tokenizer_kinds[i]->json_type, json->type) == 0)
-            tok->kind = tokenizer_kinds[i];
+    for (const TokenizerKind *const *kind = tokenizer_kinds; *kind; kind++)
+        if (g_strcmp0((*kind)->json_type, json->type) == 0)
+            tok->kind = *kind;
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
     const uint64_t hash = tokenizer_class_hash(&tok->facts.class_);

@@ -136,9 +136,8 @@ static bool remove_named(const char *folder, const char *name, GError **error)
 
 bool tokenizer_remove(const char *folder, GError **error)
 {
-    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
-        if (!remove_named(folder, tokenizer_kinds[i]->file_name, error) ||
-            !remove_named(folder, tokenizer_kinds[i]->second_file, error))
+    for (const TokenizerKind *const *kind = tokenizer_kinds; *kind; kind++)
+        if (!remove_named(folder, (*kind)->file_name, error) || !remove_named(folder, (*kind)->second_file, error))
             return false;
     return remove_named(folder, TOKENIZER_JSON, error) && remove_named(folder, TOKENIZER_CONFIG, error);
 }

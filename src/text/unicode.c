@@ -1,5 +1,7 @@
 #include "text/unicode.h"
 
+#include <stdlib.h>
+
 typedef struct Newer {
     gunichar first, last;
     GUnicodeType type;
@@ -67,20 +69,17 @@ static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
 #define NO_SPACE 0x180e  /* white space in PCRE2, but not in Unicode since version 6.3 */
 #define HAN      0x20000 /* entries from here on are new ideographs */
 
+static int compare_range(const void *character, const void *entry)
+{
+    const gunichar c = *(const gunichar *)character;
+    const Newer *range = entry;
+    return c < range->first ? -1 : c > range->last;
+}
+
 /* The entry of a character; NULL means that its category is the same in Unicode 14. */
 static const Newer *find_newer(gunichar c)
 {
-    size_t low = 0, high = G_N_ELEMENTS(newer);
-    if (c < newer[0].first)
-        return NULL;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (newer[middle].last < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < G_N_ELEMENTS(newer) && newer[low].first <= c ? &newer[low] : NULL;
+    return c < newer[0].first ? NULL : bsearch(&c, newer, G_N_ELEMENTS(newer), sizeof *newer, compare_range);
 }
 
 GUnicodeType unicode_type(gunichar c)

@@ -32,7 +32,7 @@ static char *find(const AddedToken *tokens, guint n, bool lowers, const char *te
     AddedTokens *added =
         added_tokens_open(list, &(BaseTokenizer){ .encode = show_plain, .normalize = lowers ? lower : NULL });
     shown = g_string_new(NULL);
-    g_assert_true(added_tokens_encode(added, text, strlen(text), specials, ids, NULL));
+    g_assert_true(added_tokens_encode(added, text, strlen(text), specials, ids, NULL, NULL));
     for (guint i = 0; i < ids->len; i++)
         g_string_append_printf(shown, "%d", g_array_index(ids, int32_t, i));
     added_tokens_close(added);

@@ -66,7 +66,7 @@ char *byte_bpe_bytes(const char *name, size_t *n)
 
 /* ---- the model ---- */
 
-void encode_scratch_close(void *opaque)
+static void encode_scratch_close(void *opaque)
 {
     EncodeScratch *scratch = opaque;
     pre_tokenizer_scratch_close(scratch->pre_tokenizer);
@@ -126,11 +126,11 @@ int byte_bpe_id(const void *model, const char *name)
     return GPOINTER_TO_INT(g_hash_table_lookup(((const ByteBpe *)model)->ids, name)) - 1;
 }
 
-const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
+const AddedToken *byte_bpe_added(const GArray *added, int id)
 {
-    for (guint i = 0; i < model->added->len; i++)
-        if (g_array_index(model->added, AddedToken, i).id == id)
-            return &g_array_index(model->added, AddedToken, i);
+    for (guint i = 0; i < added->len; i++)
+        if (g_array_index(added, AddedToken, i).id == id)
+            return &g_array_index(added, AddedToken, i);
     return NULL;
 }
 
@@ -177,7 +177,7 @@ static void add_splits(const ByteBpe *model, guint whole, GArray *splits)
 {
     size_t n;
     const char *bytes = g_bytes_get_data(model->bytes->pdata[whole], &n);
-    if (byte_bpe_added(model, (int)whole))
+    if (byte_bpe_added(model->added, (int)whole))
         return;
     for (size_t cut = 1; cut < n; cut++) {
         g_autofree char *left = byte_bpe_name(bytes, cut);

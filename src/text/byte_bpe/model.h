@@ -64,8 +64,8 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
 /* Sets the merges of a tiktoken model: all splits of a piece into two others, with the piece's id as rank. */
 void byte_bpe_derive_merges(ByteBpe *model);
 int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
-/* The added token with this id; NULL if the id is not an added token. */
-const AddedToken *byte_bpe_added(const ByteBpe *model, int id);
+/* The added token (AddedToken) with this id; NULL if the id is not an added token. */
+const AddedToken *byte_bpe_added(const GArray *added, int id);
 /* Sets the facts of a model (kind.h). */
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 
@@ -95,5 +95,3 @@ typedef struct EncodeScratch {
     MergesScratch *merges;
     CachedWord *cache; /* (CACHED_WORDS), indexed by a hash of the word */
 } EncodeScratch;
-
-void encode_scratch_close(void *scratch);

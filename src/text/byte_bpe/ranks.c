@@ -123,14 +123,6 @@ static void put_special(GPtrArray *names, GArray *added, char *content)
     g_array_append_val(added, token);
 }
 
-static const AddedToken *find_special(const GArray *added, int id)
-{
-    for (guint i = 0; i < added->len; i++)
-        if (g_array_index(added, AddedToken, i).id == id)
-            return &g_array_index(added, AddedToken, i);
-    return NULL;
-}
-
 /* Assigns ids as AST-T5 does: fairseq's four symbols, all pieces without gaps in the order of merges, sentinels. */
 static void lay_out_added(GPtrArray **names, GArray **added)
 {
@@ -141,7 +133,7 @@ static void lay_out_added(GPtrArray **names, GArray **added)
         put_special(placed, specials, g_strdup(first[i]));
     for (guint id = 0; id < (*names)->len; id++) {
         const char *name = (*names)->pdata[id];
-        const AddedToken *special = find_special(*added, (int)id);
+        const AddedToken *special = byte_bpe_added(*added, (int)id);
         if (special)
             put_special(placed, specials, g_strdup(special->content));
         else if (name)

@@ -60,9 +60,7 @@ static void learn_merges(VocabBuilder *builder)
 
 static bool write_vocab(const VocabBuilder *builder, const char *path, GError **error)
 {
-    json_auto_t *vocab = json_object();
-    for (guint id = 0; id < builder->names->len; id++)
-        json_object_set_new(vocab, builder->names->pdata[id], json_integer(id));
+    json_auto_t *vocab = json_vocab(builder->names);
     return json_write_file(path, vocab, 0, "", error);
 }
 

@@ -34,7 +34,7 @@ static json_t *recover_merges(const ByteBpe *model)
         size_t n;
         const char *bytes = g_bytes_get_data(model->bytes->pdata[id], &n);
         const int32_t *parts;
-        if (n < 2 || byte_bpe_added(model, (int)id))
+        if (n < 2 || byte_bpe_added(model->added, (int)id))
             continue;
         if (merges_apply(model->merges, scratch, bytes, n, id, &parts) == 2)
             append_merge(model, parts[0], parts[1], list);
@@ -73,18 +73,15 @@ json_t *byte_bpe_to_json(const void *opaque, const char *data, size_t bytes, GEr
 {
     (void)data, (void)bytes, (void)error;
     const ByteBpe *model = opaque;
-    json_t *vocab = json_object(), *added = json_array();
+    json_t *added = json_array();
     for (guint id = 0; id < model->names->len; id++) {
-        const char *name = bpe_name(model, (int32_t)id);
-        if (*name)
-            json_object_set_new(vocab, name, json_integer(id));
-        const AddedToken *token = byte_bpe_added(model, (int)id);
+        const AddedToken *token = byte_bpe_added(model->added, (int)id);
         if (token)
             json_array_append_new(added, json_added_token(token));
     }
-    json_t *whole =
-        json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
-                  "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk", 0, "byte_fallback", 0,
-                  "ignore_merges", (int)model->whole_words, "vocab", vocab, "merges", merges_of(model));
+    json_t *whole = json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout",
+                              "unk_token", "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk", 0,
+                              "byte_fallback", 0, "ignore_merges", (int)model->whole_words, "vocab",
+                              json_vocab(model->names), "merges", merges_of(model));
     return json_tokenizer(added, NULL, pre_tokenizer(model), byte_level(model), byte_level(model), whole);
 }

@@ -307,7 +307,7 @@ static bool read_metaspace(const json_t *part, UnigramText *plan, GError **error
     return true;
 }
 
-static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
+static bool read_splitter(const json_t *part, UnigramText *plan, GError **error)
 {
     const char *type = json_text(part, "type");
     if (strcmp(type, "Metaspace") == 0 && !plan->escapes)
@@ -321,18 +321,13 @@ static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
     return true;
 }
 
-/* Reads a part or, if it is a Sequence, each of its parts. */
-static bool read_parts(json_t *part, UnigramText *plan, GError **error)
+static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
 {
-    size_t i;
-    json_t *inner;
-    if (part == NULL)
-        return true;
-    if (strcmp(json_text(part, "type"), "Sequence") != 0)
-        return read_pre_tokenizer(part, plan, error);
-    json_array_foreach(json_object_get(part, "pretokenizers"), i,
-                       inner) if (!read_pre_tokenizer(inner, plan, error)) return false;
-    return true;
+    json_auto_t *steps = tokenizer_json_steps(part, "pretokenizers");
+    bool good = true;
+    for (size_t i = 0; good && i < json_array_size(steps); i++)
+        good = read_splitter(json_array_get(steps, i), plan, error);
+    return good;
 }
 
 /* Whether a normalizer puts a space at the end of a text, as exports of a SentencePiece model do (json.c). */
@@ -411,7 +406,7 @@ static void *open_unigram_json(const TokenizerJson *json, TokenizerFacts *facts,
     ok = ok && (!bpe || unigram->bpe);
     unigram->text.suffixes = puts_suffix(json->normalizer);
     ok = ok && (unigram->text.normalizer = normalizer_open(json->normalizer, error)) &&
-         read_parts(json->pre_tokenizer, &unigram->text, error) && check_pieces(unigram, error);
+         read_pre_tokenizer(json->pre_tokenizer, &unigram->text, error) && check_pieces(unigram, error);
     if (!ok) {
         close_unigram(unigram);
         return NULL;

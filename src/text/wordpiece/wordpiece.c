@@ -364,19 +364,13 @@ static json_t *wordpiece_to_json(const void *model, const char *data, size_t byt
     (void)data, (void)bytes, (void)error;
     const WordPiece *wordpiece = model;
     const WordPieceOptions *options = &wordpiece->options;
-    json_t *vocab = json_object();
-    for (guint i = 0; i < wordpiece->pieces->len; i++) {
-        const char *piece = wordpiece->pieces->pdata[i];
-        if (*piece)
-            json_object_set_new(vocab, piece, json_integer(i));
-    }
     g_autoptr(GArray) specials = list_specials(wordpiece);
     return json_tokenizer(
         json_added_tokens(specials), json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"), NULL,
         json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", (int)options->cleanup),
         json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
                   "continuing_subword_prefix", options->prefix, "max_input_chars_per_word", options->max_chars, "vocab",
-                  vocab));
+                  json_vocab(wordpiece->pieces)));
 }
 
 const TokenizerKind kind_wordpiece = { TOKENIZER_KIND(close_wordpiece, id_of_wordpiece, piece_of_wordpiece,
