@@ -57,6 +57,18 @@ prepared=("$loam" task prepare config.yaml --replace --out cut/all task.scores=a
 expect 0 'part.tsv: 9 of 10 held-out inputs are trained on' "${prepared[@]}" task.valid=part.tsv
 expect 0 'part.tsv: 1 of 10 right answers are none of the 2 that are trained on' "${prepared[@]}" task.valid=part.tsv
 "${prepared[@]}" >out 2>err && ! grep -q 'trained on\|one answer\|no model' err || fail "$(cat err)"
+# Examples that contradict others are counted: in datasets, and by show, which counts held-out ones that are trained on, too.
+{ cat marks.tsv && sed -n '2s/good/bad/p' marks.tsv; } >against.tsv
+{ cat against.tsv && awk 'BEGIN { for (i = 0; i < 99; i++) print "koti " i "\tbad\t0\nkoti " i "\tgood\t0" }'; } >more.tsv
+against=' examples have a text that others have with another label'
+expect 0 "against.tsv: 2 of 401$against" "${prepared[@]}" task.data=against.tsv task.valid=
+! grep -q 'no model can be right' err || fail "$(cat err)"
+expect 0 "warning: more.tsv: 200 of 599$against, so no model can be right about all of them" "${prepared[@]}" task.data=more.tsv task.valid=
+expect 0 "more.tsv: 200 of 599$against" "$loam" task show config.yaml task.data=more.tsv task.valid=part.tsv
+grep -q 'part.tsv: 9 of 10 held-out inputs are trained on' err || fail "$(cat err)"
+expect 0 "more.tsv: 200 of 599$against" "$loam" task show task.data=more.tsv 'task.input={text}' 'task.label={mark}'
+expect 0 'input' "$loam" task show config.yaml
+[ ! -s err ] || fail "$(cat err)"
 # Answers that look alike, that the tokenizer does not know (it has no capitals), and several of one example.
 sed '9s/bad/BAD/' marks.tsv >spelt.tsv
 expect 0 'spelt.tsv: are "BAD" and "bad" one answer?' "${prepared[@]}" task.data=spelt.tsv task.valid=

@@ -92,6 +92,8 @@ static bool show_task(const Task *task, const TaskConfig *config, GError **error
     if (good && task_reader_count(reader) == 0)
         good = fail_user(error, "%s: the file holds no examples", file->path);
     task_reader_close(reader);
+    fflush(stdout); /* a large file takes a while */
+    good = good && (!train.path || task_compare(task, config, &train, &valid, error));
     g_free(train.path);
     g_free(valid.path);
     return good;

@@ -17,6 +17,9 @@ char *example_label(const Task *task, const char *value);
 /* Fails because example_label has no name for the value of this field. */
 bool example_fail_label(const Task *task, const Record *record, const char *field, const char *value, GError **error);
 
+/* Whether an id (int32_t) is that of the unknown token. */
+bool task_has_unknown(const Tokenizer *tok, const GArray *ids);
+
 /* Number of cells of a table's first row that are called as their column, if options or the task name the columns and
  * nothing says whether the file has a header: probably the row is one. 0 for other files. */
 size_t task_named_cells(const RecordSource *source, RecordFormat format, const Record *record);

@@ -298,6 +298,24 @@ void task_overlap_warn(const TaskOverlap *overlap, const char *held_out);
 /* Number of held-out ones that are trained on; *n becomes the number of held-out ones. */
 int64_t task_overlap_count(const TaskOverlap *overlap, int64_t *n);
 
+/* ---- examples compared with each other ---- */
+
+/* Held-out examples that are trained on, and contradictions among those that are. */
+typedef struct TaskComparison TaskComparison;
+TaskComparison *task_comparison_new(const Task *task);
+void task_comparison_free(TaskComparison *comparison);
+/* First all examples that are held out, then all that are trained on (trains); excluded ones are ignored. */
+void task_comparison_add(TaskComparison *comparison, const TaskExample *example, bool trains);
+/* Says what was found, each kind in one line. tok: also counts the answers of a choice; NULL means not. trained,
+ * held_out: paths of the files; held_out NULL means that the held-out examples are not spoken of. */
+void task_comparison_report(const TaskComparison *comparison, const Tokenizer *tok, const char *trained,
+                            const char *held_out);
+/* Whether all examples to evaluate on are also trained on, of which it warns then. */
+bool task_files_same(const TaskFile *train, const TaskFile *valid);
+/* Reads the examples of both files (valid->path NULL means only the first) and reports on them. */
+bool task_compare(const Task *task, const TaskConfig *config, const TaskFile *train, const TaskFile *valid,
+                  GError **error);
+
 /* ---- datasets ---- */
 
 /* Whether `path`, one file or several, holds other bytes than when the dataset PREFIX was made of it. */

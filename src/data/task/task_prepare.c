@@ -9,22 +9,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define QUOTED_ROWS  1000 /* rows of a table in which quoted cells are looked for */
-#define LISTED_BYTES 500  /* no more answers are listed after so much of them */
-#define MOST_ANSWERS 100  /* different answers that a choice has at most */
-
-/* The held-out examples beside those that are trained on. */
-typedef struct Comparison {
-    TaskOverlap *inputs, *answers;
-    GHashTable *trained; /* char *: different answers that are trained on, up to one more than MOST_ANSWERS, and how
-                            many examples have each (guint) */
-    int64_t n_trained;   /* examples that are trained on */
-} Comparison;
+#define QUOTED_ROWS 1000 /* rows of a table in which quoted cells are looked for */
 
 /* A dataset being written. */
 typedef struct Output {
     TaskEncoder *encoder;
-    Comparison *comparison;
+    TaskComparison *comparison;
     bool trains; /* its examples are trained on */
     DatasetWriter *writer;
     IoFile *copy;           /* the records (record_copy); NULL means that they are not kept */
@@ -42,19 +32,10 @@ static bool add_sequence(Output *output, const GArray *ids, GError **error)
     return dataset_writer_add(output->writer, (const int32_t *)(const void *)ids->data, ids->len, error);
 }
 
-static bool has_unknown(const Tokenizer *tok, const GArray *ids)
-{
-    const int32_t unknown = tokenizer_unk(tok);
-    bool found = false;
-    for (guint i = 0; unknown >= 0 && i < ids->len; i++)
-        found |= g_array_index(ids, int32_t, i) == unknown;
-    return found;
-}
-
 /* Counts a target, whose ids are in output->target, if the tokenizer does not know a part of it. */
 static void note_unknown(Output *output, const char *target)
 {
-    const bool found = has_unknown(output->encoder->tok, output->target);
+    const bool found = task_has_unknown(output->encoder->tok, output->target);
     output->unknown += found;
     if (found && (!output->some_unknown || strlen(target) < strlen(output->some_unknown))) {
         g_free(output->some_unknown);
@@ -104,31 +85,6 @@ static guint count_targets(const Task *task, const TaskExample *example)
     return task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
 }
 
-static void count_answer(GHashTable *answers, const char *answer)
-{
-    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(answers, answer));
-    if (n > 0 || g_hash_table_size(answers) <= MOST_ANSWERS)
-        g_hash_table_insert(answers, g_strdup(answer), GUINT_TO_POINTER(n + 1));
-}
-
-static void compare_example(const Output *output, const TaskExample *example)
-{
-    Comparison *c = output->comparison;
-    const char *answer = example->targets->len ? example->targets->pdata[0] : NULL;
-    const uint64_t input = task_input_hash(example), target = answer ? XXH3_64bits(answer, strlen(answer)) : 0;
-    c->n_trained += output->trains;
-    if (output->trains)
-        task_overlap_train(c->inputs, input);
-    else
-        task_overlap_hold(c->inputs, input, input);
-    if (answer && output->trains)
-        task_overlap_train(c->answers, target);
-    else if (answer)
-        task_overlap_hold(c->answers, target, target);
-    if (answer && output->trains)
-        count_answer(c->trained, answer);
-}
-
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
     if (example->excluded)
@@ -157,8 +113,8 @@ static bool keep_record(const Output *output, const Record *record, GError **err
 
 static bool take_example(void *context, const TaskExample *example, const Record *record, GError **error)
 {
-    if (!example->excluded)
-        compare_example(context, example);
+    const Output *output = context;
+    task_comparison_add(output->comparison, example, output->trains);
     return write_example(context, record, example, error) && keep_record(context, record, error);
 }
 
@@ -249,7 +205,7 @@ bool task_source_changed(const char *path, const char *prefix)
 
 /* keep: writes PREFIX.jsonl, too, a copy of the records. trains: the examples are trained on. */
 static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep, bool trains,
-                         Comparison *comparison, GError **error)
+                         TaskComparison *comparison, GError **error)
 {
     g_autofree char *path = g_strconcat(prefix, ".jsonl", NULL);
     TaskEncoder own = *encoder;
@@ -429,94 +385,20 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
     advise_first_row(task, path);
 }
 
-bool task_is_choice(guint different, int64_t n)
-{
-    return different <= MOST_ANSWERS && n >= 4 * (int64_t)different;
-}
-
-static bool is_choice(const Comparison *c, const Task *task)
-{
-    return task->learns == LABELS_NONE && task_is_choice(g_hash_table_size(c->trained), c->n_trained);
-}
-
-/* The text that the tokenizer makes of an answer's ids, if it is another one: in lower case, or with one space for two.
- * NULL means that it is not, or that an id is the unknown token, which note_unknown counts. g_free. */
-static char *changed_by(const Tokenizer *tok, const char *answer)
-{
-    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
-    if (!tokenizer_encode(tok, answer, strlen(answer), true, ids, NULL) || has_unknown(tok, ids))
-        return NULL;
-    g_autofree char *text = tokenizer_decode_answer(tok, ids, NULL), *right = g_strstrip(g_strdup(answer));
-    return text && strcmp(g_strstrip(text), right) != 0 ? g_steal_pointer(&text) : NULL;
-}
-
-/* Logs how many examples have each answer, of those whose names come first: "bad 300, good 60". */
-static void report_counts(const Comparison *c, const GPtrArray *answers)
-{
-    g_autoptr(GString) text = g_string_new(NULL);
-    guint i = 0;
-    for (; i < answers->len && text->len < LISTED_BYTES; i++)
-        g_string_append_printf(text, "%s%s %u", i ? ", " : "", (const char *)answers->pdata[i],
-                               GPOINTER_TO_UINT(g_hash_table_lookup(c->trained, answers->pdata[i])));
-    if (i < answers->len)
-        g_string_append_printf(text, ", and %u more", answers->len - i);
-    log_info("labels to train on: %s", text->str);
-}
-
-/* Lists answers to choose from, and warns of those that are probably one, or that no model can write. */
-static void report_choice(const Comparison *c, const Tokenizer *tok, const char *path)
-{
-    g_autoptr(GPtrArray) answers = g_ptr_array_new();
-    g_autofree char *a = NULL, *b = NULL, *text = NULL;
-    GHashTableIter each;
-    gpointer answer;
-    g_hash_table_iter_init(&each, c->trained);
-    while (g_hash_table_iter_next(&each, &answer, NULL))
-        g_ptr_array_add(answers, answer);
-    g_ptr_array_sort(answers, text_compare);
-    report_counts(c, answers);
-    if (labels_find_alike(answers, &a, &b))
-        log_warning("%s: are %s and %s one answer? A model learns to write both, and scores tell them apart unless "
-                    "they differ only in white space around them",
-                    path, a, b);
-    for (guint i = 0; i < answers->len && !text; i++)
-        if ((text = changed_by(tok, answers->pdata[i])))
-            log_warning("%s: the tokenizer makes \"%s\" of the answer \"%s\", so no model can write it", path, text,
-                        (char *)answers->pdata[i]);
-}
-
-/* Warns of held-out inputs that are trained on, and of right answers that a model which chooses never sees. */
-static void report_comparison(const Comparison *c, const Task *task, const char *held_out)
-{
-    int64_t n_answers;
-    const int64_t seen = task_overlap_count(c->answers, &n_answers), unseen = n_answers - seen;
-    g_autofree char *none = text_grouped(unseen), *answers = text_grouped(n_answers);
-    task_overlap_warn(c->inputs, held_out);
-    if (unseen > 0 && is_choice(c, task))
-        log_warning("%s: %s of %s right answers are none of the %u that are trained on", held_out, none, answers,
-                    g_hash_table_size(c->trained));
-}
-
 /* told: a line said already that the held-out file is trained on. */
 static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, const TaskFile *valid, bool told,
                          const char *prefix, GError **error)
 {
     g_autofree char *beside = g_strconcat(prefix, "-valid", NULL);
-    Comparison comparison = { .inputs = task_overlap_new(),
-                              .answers = task_overlap_new(),
-                              .trained = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL) };
+    TaskComparison *comparison = task_comparison_new(encoder->task);
     TaskFile trained = *train;
     trained.quiet = told || valid->part == TASK_PART_HELD_OUT; /* the pass before it has told of the same rows */
     const bool good =
-        (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, &comparison, error)) &&
-        prepare_file(encoder, &trained, prefix, false, true, &comparison, error);
-    if (good && !encoder->passing && is_choice(&comparison, encoder->task))
-        report_choice(&comparison, encoder->tok, train->path);
-    if (good && valid->path && !encoder->passing && !told)
-        report_comparison(&comparison, encoder->task, valid->path);
-    task_overlap_free(comparison.inputs);
-    task_overlap_free(comparison.answers);
-    g_hash_table_unref(comparison.trained);
+        (!valid->path || prepare_file(encoder, valid, beside, !encoder->passing, false, comparison, error)) &&
+        prepare_file(encoder, &trained, prefix, false, true, comparison, error);
+    if (good && !encoder->passing)
+        task_comparison_report(comparison, encoder->tok, train->path, told ? NULL : valid->path);
+    task_comparison_free(comparison);
     return good;
 }
 
@@ -529,12 +411,7 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
     bool good = train.path || fail_user(error, "task.data is not set: a file of labelled data");
     if (good)
         advise_task(encoder->task, encoder->config, train.path);
-    const bool same =
-        good && valid.path && valid.part == TASK_PART_ALL && !io_check_apart(valid.path, &train.path, 1, NULL);
-    if (same)
-        log_warning("task.valid: %s is trained on (task.data), so its scores say little of other examples; "
-                    "task.valid=5%% holds some out",
-                    valid.path);
+    const bool same = good && task_files_same(&train, &valid);
     good = good && io_make_directories(folder, error) && prepare_both(encoder, &train, &valid, same, prefix, error);
     g_free(train.path);
     g_free(valid.path);
