@@ -69,6 +69,9 @@ cmp out again && ! grep -q /named err || fail "of another run: $(cat out again e
 "$loam" train renamed train.length='41 steps' 2>log && ! grep 'data.*changed' log || fail "$(cat log)"
 cp -r renamed lost && rm -r lost/task
 expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; --task task.valid=TABLE' "$loam" eval lost
+expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; loam task show RUN' "$loam" inspect batch lost --valid
+expect 1 'lost/task/train, the examples that the run kept, is gone; loam task show RUN' "$loam" inspect batch lost
+expect 0 'input' "$loam" task show lost/config.yaml
 sed '7s/\t.*//' kept.tsv >short.tsv # a row that both passes over the table leave out is told once
 "$loam" eval renamed --task --shots 1 --samples 2 task.data=short.tsv task.valid=20% task.on_error=skip >out 2>err || fail "$(cat err)"
 [ "$(grep -c 'left out: short.tsv:7: ' err)" = 1 ] || fail "$(cat err)"

@@ -114,23 +114,11 @@ typedef struct Evaluation {
     int n_overrides;
 } Evaluation;
 
-/* Fails if the examples that the run held out for itself, as no option names others, are no longer there. */
-static bool check_kept(const Evaluation *e, GError **error)
-{
-    const char *valid = e->config.data.valid;
-    g_autofree char *index = g_strconcat(valid, ".idx", NULL);
-    return !task_is_set(&e->config.task) || !g_str_has_suffix(valid, "/task/train-valid") ||
-           config_is_given(e->overrides, e->n_overrides, "data.valid") || g_file_test(index, G_FILE_TEST_EXISTS) ||
-           fail_user(error,
-                     "%s, the held-out examples that the run kept, is gone; --task task.valid=TABLE scores those of a "
-                     "table",
-                     valid);
-}
-
 static bool open_data(Evaluation *e, GError **error)
 {
     config_fit_model(&e->config, model_config(e->loaded.model));
-    if (!config_check_objective(&e->config.data, model_config(e->loaded.model), error) || !check_kept(e, error))
+    if (!config_check_objective(&e->config.data, model_config(e->loaded.model), error) ||
+        !config_check_kept(&e->config, e->config.data.valid, "--task task.valid=TABLE scores those of a table", error))
         return false;
     e->sets = heldout_sets_open(&e->config.data, e->loaded.tok, (uint64_t)e->config.run.seed, error);
     if (e->sets == NULL)

@@ -440,6 +440,9 @@ static bool show_batch(const Config *config, const char *source, const char *dir
         return fail_no_data(config, held_out ? "data.valid" : "data.train", source, error);
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
+    if (!config_check_kept(config, held_out ? config->data.valid : config->data.train,
+                           "loam task show RUN/config.yaml prints those of its table", error))
+        return false;
     g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
     return tok && show_rows(config, dir, tok, error);
 }

@@ -235,6 +235,9 @@ bool config_settle_schedule(Config *config, const RunRecord *record, GError **er
 /* Reads the options `names` (ends with NULL) from RUN/config.yaml into *saved, zeroed memory that config_clear frees;
  * the others get their defaults. */
 bool config_read_saved(Config *saved, const char *run, const char *const *names, GError **error);
+/* Fails if `prefix` is the dataset of its task's examples that a run keeps in RUN/task, and this is gone. advice: what
+ * to do instead. */
+bool config_check_kept(const Config *config, const char *prefix, const char *advice, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and its copy RUN/started.yaml, and copies the tokenizer into the run
  * directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);

@@ -262,3 +262,13 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
     return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
            io_write_file(started, yaml, strlen(yaml), error) && save_tokenizer(config, tok, error);
 }
+
+bool config_check_kept(const Config *config, const char *prefix, const char *advice, GError **error)
+{
+    g_autofree char *index = g_strconcat(prefix, ".idx", NULL);
+    const bool held_out = g_str_has_suffix(prefix, "/task/train-valid");
+    return !task_is_set(&config->task) || !(held_out || g_str_has_suffix(prefix, "/task/train")) ||
+           g_file_test(index, G_FILE_TEST_EXISTS) ||
+           fail_user(error, "%s, the %sexamples that the run kept, is gone; %s", prefix, held_out ? "held-out " : "",
+                     advice);
+}
