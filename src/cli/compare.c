@@ -43,7 +43,7 @@ typedef struct Run {
     char *name;
     History history;
     GPtrArray *settings;
-    uint64_t trained_on; /* run_trained_on */
+    RunSources sources;
 } Run;
 
 static void run_clear(Run *run)
@@ -69,7 +69,7 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
     history_tell_replaced(run->name, run->history.replaced);
     if (!run_settings_read(run->settings, tokenizers, path, error))
         return false;
-    run->trained_on = run_trained_on(path);
+    run->sources = run_sources(path);
     g_autofree char *changes = run_changes_read(path, run->settings);
     if (changes)
         log_warning("%s: options changed on the way: %s", run->name, changes);
@@ -135,18 +135,25 @@ static bool differs(const Run *runs, int n, const char *option)
     return false;
 }
 
-/* Warns if data.train or the first held-out set is another dataset than that of the first run: its path may be the
- * same. The examples of a task are those in each run's folder. */
-static void warn_of_data(const Run *runs, int n)
+/* Whether two runs name the same data or model by an option that was another one for each of them, by its hash. */
+static bool changed_between(const Run *a, const Run *b, const char *option, int64_t hash_a, int64_t hash_b)
+{
+    return hash_a && hash_b && hash_a != hash_b && strcmp(option_value(a, option), option_value(b, option)) == 0;
+}
+
+/* Warns if data.train, train.init or the first held-out set is another one than that of the first run: its path may be
+ * the same. The examples of a task are those in each run's folder. */
+static void warn_of_sources(const Run *runs, int n)
 {
     const Run *first = &runs[0];
-    int trained = 0, evaluated = 0;
+    int trained = 0, began = 0, evaluated = 0;
     for (int i = n - 1; i > 0; i--) {
         const Run *run = &runs[i];
         const char *was = first->history.held_out, *is = run->history.held_out;
-        if (first->trained_on && run->trained_on && first->trained_on != run->trained_on &&
-            strcmp(option_value(first, "data.train"), option_value(run, "data.train")) == 0)
+        if (changed_between(first, run, "data.train", first->sources.data, run->sources.data))
             trained = i;
+        if (changed_between(first, run, "train.init", first->sources.init, run->sources.init))
+            began = i;
         if (was && is && strcmp(was, is) != 0)
             evaluated = i;
     }
@@ -154,6 +161,10 @@ static void warn_of_data(const Run *runs, int n)
         log_warning(
             "%s and %s were trained on other data, though data.train is the same: it was made again between them",
             first->name, runs[trained].name);
+    if (began)
+        log_warning("%s and %s began with other weights, though train.init is the same: that model was trained on, or "
+                    "made again, between them",
+                    first->name, runs[began].name);
     if (evaluated)
         log_warning("the held-out losses of %s and %s are of other samples: they cannot be compared", first->name,
                     runs[evaluated].name);
@@ -460,7 +471,7 @@ bool verb_compare(int argc, char **argv, GError **error)
         return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
     const bool read = read_runs(runs, (char *const *)paths->pdata, &n, error);
     if (read)
-        warn_of_data(runs, n);
+        warn_of_sources(runs, n);
     bool good = read && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);

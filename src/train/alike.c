@@ -210,17 +210,24 @@ static uint64_t hash_init(const void *path)
     return hash;
 }
 
+uint64_t trainer_hash_init(Trainer *t)
+{
+    const char *init = t->config.train.init;
+    char key[ONCE_KEY];
+    if (t->start.init == 0 && *init) {
+        once_key_of_path(key, init);
+        t->start.init = ranks_once(t->mesh.world, key, hash_init, init);
+    }
+    return t->start.init;
+}
+
 /* The trait of train.init, if it is compared: the ranks are processes, and the run starts from it, since rank 0, which
- * may be the only rank that knows, sees no checkpoint. One rank of a host reads the files. */
+ * may be the only rank that knows, sees no checkpoint. */
 static void tell_init(Trainer *t, char trait[TEXT])
 {
     g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
-    const char *init = t->config.train.init;
-    char key[ONCE_KEY];
-    if (!ranks_agree(t, *init && steps->len == 0) || comm_of_threads(t->mesh.world))
-        return;
-    once_key_of_path(key, init);
-    g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", ranks_once(t->mesh.world, key, hash_init, init));
+    if (ranks_agree(t, *t->config.train.init && steps->len == 0) && !comm_of_threads(t->mesh.world))
+        g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", trainer_hash_init(t));
 }
 
 static uint64_t hash_program(G_GNUC_UNUSED const void *unused)

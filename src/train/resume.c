@@ -75,6 +75,7 @@ static bool init_model(Trainer *t, GError **error)
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*config->train.init == '\0')
         return true;
+    t->state.init = (int64_t)trainer_hash_init(t);
     const bool copied = copy_init(t, &tokenizer, error);
     compare_tokenizers(t, tokenizer);
     return copied;

@@ -69,6 +69,7 @@ typedef struct ProcessStart {
     bool best_lost; /* the best checkpoint is missing, that of step lost_best: state.best_step is another one */
     int64_t lost_best;
     double command_s;  /* clock_seconds() at the start of the command */
+    uint64_t init;     /* trainer_hash_init; 0 means that it was not called */
     const char *trace; /* file for the trace of one step; NULL means none */
 } ProcessStart;
 
@@ -268,6 +269,8 @@ typedef uint64_t (*OnceFn)(const void *context);
 uint64_t ranks_once(Comm *ranks, const char *key, OnceFn fn, const void *context);
 /* A key for what is computed from PATH's files: that of the same folder or file of a host; "" if PATH names none. */
 void once_key_of_path(char key[ONCE_KEY], const char *path);
+/* The hash of the model in train.init, whose files one rank of a host reads; 0 means that there is none. */
+uint64_t trainer_hash_init(Trainer *t);
 
 /* ---- stop.c: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGUSR2, SIGXCPU, SIGHUP (the terminal was
  * closed; ignored under nohup) and SIGPIPE (nobody reads standard error any more). With one rank the trainer checks for

@@ -193,6 +193,13 @@ status=0
 "$loam" collect runs/marks --format latex >out 2>err && grep -q '^optim.lr=0 & .* & step 0: no better than the start ' out || fail "$(cat out)"
 echo "ok: equal values, models that are no better, failed runs"
 
+# A run that went on between two runs that name it as train.init is another model for the second.
+"$loam" $small run.dir=runs/begun --seeds 1 >out 2>log || fail "$(tail -n 1 log)"
+"$loam" train start train.length=30 2>log || fail "$(tail -n 1 log)"
+"$loam" $small run.dir=runs/begun --seeds 1,2 >out 2>log || fail "$(tail -n 1 log)"
+[ "$(grep -Ec '^train.init=.*/start:[0-9a-f]{8} +1 ' out)" = 2 ] || fail "runs from two models share a row: $(cat out)"
+expect 0 'began with other weights, though train.init is the same' "$loam" compare runs/begun
+
 # A run that cannot be trained leaves the others; what is wrong is said before any run starts.
 sed '7s/.*/only one cell/' marks.tsv >torn.tsv
 status=0

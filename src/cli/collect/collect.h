@@ -18,19 +18,25 @@ typedef struct CollectOptions {
 /* Prints the table of all runs in these folders and their subfolders. */
 bool collect_runs(char *const *paths, int n, const CollectOptions *options, GError **error);
 
+/* Hashes of what a run began with: its training set, and the model of train.init; 0 means
+ * unknown, or no such model. */
+typedef struct RunSources {
+    int64_t data, init;
+} RunSources;
+
 /* A run, with its options and the metrics of one evaluation. */
 typedef struct CollectedRun {
     char *dir;           /* run directory, as found */
     char *task;          /* name of the task, or of its file; "" means none */
     GPtrArray *settings; /* OptionSetting *: the options in its config.yaml */
     RunResult result;
-    char *changes;       /* its options that were changed on the way (run_changes_read); NULL means none */
-    bool failed;         /* its process ended with an error, such as a loss that is not finite */
-    bool untrained;      /* its best checkpoint is step 0: the model that it started from */
-    uint64_t trained_on, /* hash of the training set; 0 means unknown */
-        evaluated_on;    /* hash of the task's examples to evaluate on, or of the first held-out set; 0: unknown */
-    char *named;         /* the options that distinguish rows, with the run's values */
-    char *row;           /* name of the row that the run belongs to */
+    char *changes;  /* its options that were changed on the way (run_changes_read); NULL means none */
+    bool failed;    /* its process ended with an error, such as a loss that is not finite */
+    bool untrained; /* its best checkpoint is step 0: the model that it started from */
+    RunSources sources;
+    uint64_t evaluated_on; /* hash of the task's examples to evaluate on, or of the first held-out set; 0: unknown */
+    char *named;           /* the options that distinguish rows, with the run's values */
+    char *row;             /* name of the row that the run belongs to */
 } CollectedRun;
 
 /* The runs in these folders and their subfolders: CollectedRun *, freed with the array. They are ordered as `paths`,
@@ -39,8 +45,8 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
 
 /* ---- the options and the data of runs, as `loam compare` and `loam collect` compare them ---- */
 
-/* Hash of the training set of a run, by its newest checkpoint; 0 means unknown. */
-uint64_t run_trained_on(const char *dir);
+/* By the newest checkpoint of the run; all 0 if there is none. */
+RunSources run_sources(const char *dir);
 
 /* For run_settings_read: the hash of each tokenizer read so far, and the tokenizer.path of its first run. */
 GHashTable *run_settings_tokenizers(void);

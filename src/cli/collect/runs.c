@@ -108,12 +108,13 @@ static void complete_settings(GPtrArray *settings)
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
-uint64_t run_trained_on(const char *dir)
+RunSources run_sources(const char *dir)
 {
     TrainState state;
     g_autoptr(GArray) steps = run_checkpoints(dir);
     g_autofree char *folder = steps->len ? run_checkpoint_path(dir, g_array_index(steps, int64_t, 0)) : NULL;
-    return folder && checkpoint_state(folder, &state, NULL) ? (uint64_t)state.data : 0;
+    return folder && checkpoint_state(folder, &state, NULL) ? (RunSources){ state.data, state.init }
+                                                            : (RunSources){ 0 };
 }
 
 /* Finds out which data the run was trained and evaluated on: two tables may have one name, and one table two paths. */
@@ -121,7 +122,7 @@ static void read_contents(CollectedRun *run)
 {
     g_autofree char *copy = g_build_filename(run->dir, "task", "train-valid.jsonl", NULL);
     GMappedFile *examples = *run->task ? g_mapped_file_new(copy, false, NULL) : NULL;
-    run->trained_on = run_trained_on(run->dir);
+    run->sources = run_sources(run->dir);
     if (*run->task == '\0' && run->result.held_out)
         run->evaluated_on = g_ascii_strtoull(run->result.held_out, NULL, 16);
     if (examples) {
@@ -189,16 +190,41 @@ static void unite_paths(const GPtrArray *runs, const char *option)
     for (guint i = 0; i < runs->len; i++) {
         const CollectedRun *run = runs->pdata[i];
         const char *path = setting(run, option);
-        const bool known = trains ? run->trained_on != 0 : run->evaluated_on != 0;
+        const bool known = trains ? run->sources.data != 0 : run->evaluated_on != 0;
         if (!known || *path == '\0' || g_str_has_suffix(path, "%"))
             continue;
         g_autofree char *key =
-            g_strdup_printf("%s\n%" PRIx64 "\n%" PRIx64, run->task, trains ? run->trained_on : 0, run->evaluated_on);
+            g_strdup_printf("%s\n%" PRIx64 "\n%" PRIx64, run->task, trains ? run->sources.data : 0, run->evaluated_on);
         const char *first = g_hash_table_lookup(firsts, key);
         if (first == NULL)
             g_hash_table_insert(firsts, g_steal_pointer(&key), (gpointer)(uintptr_t)path);
         else if (strcmp(first, path) != 0)
             option_settings_add(run->settings, option, first, "the first run of these examples");
+    }
+}
+
+/* Appends its hash to a train.init that was another model for other runs: a run that went on between them, say. */
+static void divide_inits(const GPtrArray *runs)
+{
+    g_autoptr(GHashTable) firsts =
+        g_hash_table_new(g_str_hash, g_str_equal); /* train.init -> its first run; borrowed */
+    g_autoptr(GHashTable) differ = g_hash_table_new(g_str_hash, g_str_equal); /* train.init; borrowed */
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        const char *init = setting(run, "train.init");
+        const CollectedRun *first = g_hash_table_lookup(firsts, init);
+        if (run->sources.init != 0 && first == NULL)
+            g_hash_table_insert(firsts, (gpointer)(uintptr_t)init, run);
+        else if (run->sources.init != 0 && run->sources.init != first->sources.init)
+            g_hash_table_add(differ, (gpointer)(uintptr_t)init);
+    }
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        const char *init = setting(run, "train.init");
+        if (run->sources.init == 0 || !g_hash_table_contains(differ, init))
+            continue;
+        g_autofree char *told = g_strdup_printf("%s:%08" PRIx32, init, (uint32_t)run->sources.init);
+        option_settings_add(run->settings, "train.init", told, "the model that the run began with");
     }
 }
 
@@ -211,19 +237,19 @@ static void tell_contents(const GPtrArray *runs)
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
         g_autofree char *key = g_strdup_printf("%s\n%s", run->task, run->named);
-        if (run->trained_on == 0)
+        if (run->sources.data == 0)
             continue;
         first[i] = g_hash_table_lookup(firsts, key);
         if (first[i] == NULL)
             g_hash_table_insert(firsts, g_steal_pointer(&key), run);
         first[i] = first[i] ? first[i] : run;
         const bool both_known = first[i]->evaluated_on && run->evaluated_on; /* not so of earlier versions' runs */
-        if (first[i]->trained_on != run->trained_on || (both_known && first[i]->evaluated_on != run->evaluated_on))
+        if (first[i]->sources.data != run->sources.data || (both_known && first[i]->evaluated_on != run->evaluated_on))
             g_hash_table_add(differ, (gpointer)(uintptr_t)first[i]);
     }
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
-        const uint64_t both[] = { run->trained_on, run->evaluated_on };
+        const uint64_t both[] = { (uint64_t)run->sources.data, run->evaluated_on };
         if (first[i] == NULL || !g_hash_table_contains(differ, first[i]))
             continue;
         char *told = g_strdup_printf("%s  data:%08" PRIx32, run->named, (uint32_t)XXH3_64bits(both, sizeof both));
@@ -380,6 +406,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
     read_states(runs);
     unite_paths(runs, "task.data");
     unite_paths(runs, "task.valid");
+    divide_inits(runs);
     g_autoptr(GPtrArray) names = row_options(runs);
     for (guint i = 0; i < runs->len; i++)
         ((CollectedRun *)runs->pdata[i])->named = name_by_options(runs->pdata[i], names);

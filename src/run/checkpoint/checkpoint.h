@@ -50,6 +50,7 @@ typedef struct TrainState {
                                                       train/services/spikes.c looks for spikes */
     int64_t run;      /* hash of the options, tokenizer and data that the run was started with, which all its
                          checkpoints have; 0 means unknown */
+    int64_t init;     /* hash of the model of train.init that the run began with; 0 means none, or unknown */
     double trained_s; /* seconds that all commands of the run have trained, without evaluations, if the run counts them
                          (config_counts_time); else 0 */
     double lr;        /* learning rate of the last update, as the schedule gave it; -1 means unknown */

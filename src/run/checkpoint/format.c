@@ -50,6 +50,7 @@ const StateField state_fields[] = {
     { "tokens_by_capacity", ROW(tokens_by_capacity), STATE_COUNT, false, 1 },
     { "data", ROW(data), STATE_HASH, true, 0 },
     { "run", ROW(run), STATE_HASH, false, 0 },
+    { "init", ROW(init), STATE_HASH, false, 0 },
     { "lr", ROW(lr), STATE_REAL, false, -1 },
     { "loss_scale", ROW(loss_scale.scale), STATE_REAL, false, 0 },
     { "loss_scale_steps", ROW(loss_scale.steps), STATE_COUNT, false, 0 },
