@@ -37,15 +37,19 @@ for ranks in 1 2; do
     "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
 done
 
-# A save that finds the folder gone says only that the run ends.
-run=$work/save
-LOAM_FAULT=save:2:STOP "$loam" train "$work/config.yaml" run.dir="$run" train.length=9 train.save_every=3 2>"$work/log" &
-pid=$!
-until_true grep -q '^State:.*stopped' "/proc/$pid/status"
-mv "$run" "$run-moved"
-kill -CONT "$pid"
-ends "run.dir $run is no longer the folder that this run trains in"
-[ "$(grep -c 'no longer the folder' "$work/log")" = 1 ] && ! grep -q 'training goes on' "$work/log" || fail "$(tail -n 4 "$work/log")"
+# A save that finds the folder gone, at its start or later, says only that the run ends.
+for case in save:2 fsync:9 'fsync:10 train.save_async=true'; do
+    read -r point async <<<"$case"
+    run=$work/save-$point
+    LOAM_FAULT=$point:STOP "$loam" train "$work/config.yaml" run.dir="$run" train.length=9 train.save_every=3 $async 2>"$work/log" &
+    pid=$!
+    until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+    [ "$point" = save:2 ] || [ "$(ls -d "$run"/checkpoints/tmp-*)" ] || fail "$point is not within a save: $(ls "$run/checkpoints")"
+    mv "$run" "$run-moved"
+    kill -CONT "$pid"
+    ends "run.dir $run is no longer the folder that this run trains in"
+    [ "$(grep -c 'no longer the folder' "$work/log")" = 1 ] && ! grep -q 'training goes on' "$work/log" || fail "$case: $(tail -n 4 "$work/log")"
+done
 
 # A copy that followed links has folders in place of the links latest and best: it means the same checkpoints.
 "$loam" train "$work/config.yaml" run.dir="$work/linked" train.length=6 train.eval_every=2 train.save_every=2 train.patience=9 optim.lr=1 \

@@ -107,16 +107,27 @@ static bool write_checkpoint(Save *save)
     return run_retain(save->dir, &save->keep, error);
 }
 
-/* Each rank writes its part; rank 0 writes the rest. */
+/* Whether the run directory is at its place, on which all ranks agree; if not, save->problem says so alone. */
+static bool in_place(Save *save)
+{
+    g_autoptr(GError) cause = g_steal_pointer(&save->problem);
+    const bool here =
+        save->hold->lock < 0 || run_check_here(save->dir, &save->hold->folder, &save->hold->lock, &save->problem);
+    if (!comm_agree(save->ranks, here, &save->problem))
+        return false;
+    save->problem = g_steal_pointer(&cause);
+    return true;
+}
+
+/* Each rank writes its part; rank 0 writes the rest. A failed write may be one into a folder that was moved since. */
 static void run_save(Save *save)
 {
     double start = clock_seconds();
     if (comm_rank(save->ranks) == 0)
         fault_point("save");
-    const bool here =
-        save->hold->lock < 0 || run_check_here(save->dir, &save->hold->folder, &save->hold->lock, &save->problem);
-    save->here = comm_agree(save->ranks, here, &save->problem);
+    save->here = in_place(save);
     save->written = save->here && comm_agree(save->ranks, write_checkpoint(save), &save->problem);
+    save->here = save->written || (save->here && in_place(save));
     save->write_s = clock_seconds() - start;
 }
 
