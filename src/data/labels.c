@@ -1,8 +1,10 @@
 #include "data/labels.h"
 
 #include "base/log.h"
+#include "base/python_text.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const label_kind_names[] = {
@@ -95,6 +97,9 @@ static bool is_widthless(gunichar c)
 
 char *labels_key(const char *name, bool joined)
 {
+    double number;
+    if (python_float(&number, name) && number == rint(number))
+        return text_number(number);
     g_autofree char *one = g_utf8_normalize(name, -1, G_NORMALIZE_ALL_COMPOSE),
                     *folded = g_utf8_casefold(one ? one : name, -1),
                     *again = g_utf8_normalize(folded, -1, G_NORMALIZE_ALL_COMPOSE);

@@ -35,8 +35,8 @@ bool labels_check_renamed(const char *old, const char *names, GError **error);
 /* Logs "no -> bad, yes -> good" for the classes that `names` calls otherwise than `old`. */
 void labels_tell_renamed(const char *old, const char *names);
 /* The name without what a reader may overlook: its case, white space at its ends and the length and kind of that
- * within it, and how a character is written (NFKC). Characters without width count as white space, or with `joined` as
- * nothing. Two names with an equal key look alike. g_free. */
+ * within it, and how a character (NFKC) or a whole number (1.0) is written. Characters without width count as white
+ * space, or with `joined` as nothing. Two names with an equal key look alike. g_free. */
 char *labels_key(const char *name, bool joined);
 /* Finds two names (char *) that look alike; *a and *b become what labels_shown makes of them; g_free. */
 bool labels_find_alike(const GPtrArray *names, char **a, char **b);

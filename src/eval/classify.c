@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define LONGEST 30 /* most tokens of a span, as in run_qa.py of Hugging Face */
-
 struct Classify {
     Model *model;
     const Task *task;
@@ -164,7 +162,7 @@ static double find_span(const TaskInputs *inputs, int32_t s, const float *logits
     log_softmax(begins, x, n, 2);
     log_softmax(ends, x + 1, n, 2);
     for (int32_t i = 0; i < n; i++)
-        for (int32_t j = i; tokens[i].end > tokens[i].begin && j < MIN(n, i + LONGEST); j++) {
+        for (int32_t j = i; tokens[i].end > tokens[i].begin && j < MIN(n, i + TASK_SPAN_TOKENS); j++) {
             double score = (double)x[2 * i] + (double)x[2 * j + 1];
             if (tokens[j].end > tokens[j].begin && score > best->score)
                 *best = (Span){ score, begins[i] + ends[j], tokens[i].begin, tokens[j].end };

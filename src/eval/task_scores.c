@@ -175,7 +175,26 @@ bool task_scores_check_example(const Task *task, const TaskExample *example, con
     return true;
 }
 
-bool task_positive_check(const Task *task, const char *classes, GError **error)
+/* Fails for a tag whose letter stands for a part of an entity and is not followed by a type: ORG would be outside of
+ * every entity, EVENT the end of one of type VENT. */
+static bool check_tags(const Task *task, const char *classes, GError **error)
+{
+    g_auto(GStrv) scores = text_list(task->scores), tags = text_list(classes);
+    bool entities = false;
+    for (char **name = scores; *name; name++) {
+        const ScoreKind *kind = score_find(*name);
+        entities |= kind && kind->takes == SCORE_TAGS;
+    }
+    for (char **tag = tags; entities && task->learns == LABELS_TOKENS && *tag; tag++)
+        if (strchr("BIESO", **tag) && g_ascii_isalpha((*tag)[1]))
+            return fail_user(error,
+                             "task.scores=%s reads the tag %s as %c and a type: write B-%s, or give "
+                             "task.scores=accuracy, the share of texts whose tags are all right",
+                             task->scores, *tag, **tag, *tag);
+    return true;
+}
+
+static bool check_positive(const Task *task, const char *classes, GError **error)
 {
     g_auto(GStrv) scores = text_list(task->scores), labels = task->learns ? text_list(classes) : task_label_texts(task);
     if (task->positive || !g_strv_contains((const char *const *)scores, "f1") || g_strv_length(labels) != 2 ||
@@ -184,6 +203,11 @@ bool task_positive_check(const Task *task, const char *classes, GError **error)
     return fail_user(error,
                      "task.scores=f1: none of the labels %s and %s is 1, name the positive one: task.positive=%s",
                      labels[0], labels[1], labels[1]);
+}
+
+bool task_labels_check(const Task *task, const char *classes, GError **error)
+{
+    return check_positive(task, classes, error) && check_tags(task, classes, error);
 }
 
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error)

@@ -34,9 +34,10 @@ int64_t task_scores_strange(const TaskScores *scores, guint *different, const ch
 bool task_scores_check(const Task *task, GError **error);
 /* Fails if a score of the task needs a right answer, and the example is known to have none. where: for the message. */
 bool task_scores_check_example(const Task *task, const TaskExample *example, const char *where, GError **error);
-/* Fails if f1 is wanted of two classes of which none is 1, the positive one where task.positive is not set. `classes`
- * are a classifier's; NULL means none. */
-bool task_positive_check(const Task *task, const char *classes, GError **error);
+/* Fails if a score does not fit the labels: f1 of two classes of which none is 1, the positive one where task.positive
+ * is not set; seqeval of tags that do not say which part of an entity a word is. `classes` are a classifier's; NULL
+ * means none. */
+bool task_labels_check(const Task *task, const char *classes, GError **error);
 
 /* ---- metrics ---- */
 

@@ -137,7 +137,7 @@ static bool measure_one(double *row, ScoreStats *stats, const ScoreInput *in, in
     if (n_wrong > 0)
         return fail_user(error,
                          "the reference of example %" G_GINT64_FORMAT " has %" G_GINT64_FORMAT
-                         " tags that do not begin with %s",
+                         " tags that do not begin with %s, as those of entities do; the score accuracy takes any tags",
                          i + 1, n_wrong, variant == TAGS_IOB2 ? "B, I or O" : "B, I, E, S or O");
     if (predicted->len != actual->len)
         return fail_user(error, "example %" G_GINT64_FORMAT " has %u predicted tags, its reference %u", i + 1,

@@ -178,16 +178,26 @@ static void balance(float *weights, const int64_t *counts, int64_t n)
 static void report_weights(const Config *config, const float *weights, const int64_t *counts, int64_t n)
 {
     g_auto(GStrv) names = text_list(config->model.labels);
-    g_autoptr(GString) text = g_string_new(NULL), absent = g_string_new(NULL);
-    for (int64_t i = 0; i < n; i++) {
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int64_t i = 0; i < n; i++)
         g_string_append_printf(text, "%s%s %.4g (of %" PRId64 ")", i ? ", " : "", names[i], (double)weights[i],
                                counts[i]);
-        if (counts[i] == 0)
-            g_string_append_printf(absent, "%s%s", absent->len ? ", " : "", names[i]);
-    }
     log_info("weights of the classes: %s", text->str);
-    if (absent->len)
-        log_warning("no example to train on has the label %s", absent->str);
+}
+
+/* Warns of the classes that the model is not trained on. */
+static void report_absent(const Config *config, const int64_t *counts, int64_t n)
+{
+    g_auto(GStrv) names = text_list(config->model.labels);
+    g_autoptr(GString) text = g_string_new(NULL);
+    int64_t absent = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (counts[i] == 0 && absent++ < MOST_LISTED)
+            g_string_append_printf(text, "%s%s", text->len ? ", " : "", names[i]);
+    if (absent > MOST_LISTED)
+        g_string_append_printf(text, ", and %" PRId64 " classes more", absent - MOST_LISTED);
+    if (absent > 0)
+        log_warning("no example to train on has the label %s", text->str);
 }
 
 /* Logs the number of labels of each class: "bad 300, good 60", then how many classes are not listed. */
@@ -217,14 +227,15 @@ static bool class_weights_find(const float **weights, const Config *config, cons
     g_autofree int64_t *counts = g_new0(int64_t, (gsize)n);
     if (!loader_count_labels(train, counts, error))
         return false;
-    if (!config_balances_classes(config)) {
+    if (config_balances_classes(config)) {
+        float *balanced = g_new(float, (gsize)n);
+        balance(balanced, counts, n);
+        report_weights(config, balanced, counts, n);
+        *weights = balanced;
+    } else {
         report_counts(config, counts, n);
-        return true;
     }
-    float *balanced = g_new(float, (gsize)n);
-    balance(balanced, counts, n);
-    report_weights(config, balanced, counts, n);
-    *weights = balanced;
+    report_absent(config, counts, n);
     return true;
 }
 

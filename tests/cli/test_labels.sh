@@ -220,7 +220,7 @@ run run.dir=runs/value task.data=value.jsonl 'task.input={text}' 'task.value={sc
 "$loam" inspect batch runs/value --samples 1 --json >out 2>err && grep -q '"value":-1.5' out || fail "$(cat out err)"
 # Numbers are those of Python's float, as in the scores.
 printf '{"text": "bari", "score": "%s"}\n' much 0x10 nan ' 2 ' 1_000 >value.jsonl
-run run.dir=runs/values task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
+run run.dir=runs/prices task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
 for row in '1: "much"' '2: "0x10"' '3: "nan"'; do grep -q "left out: value.jsonl:$row is not a number" log || fail "$row: $(cat log)"; done
 grep -q 'value.jsonl: 2 examples' log || fail "$(cat log)"
 echo "ok: one line for each"
@@ -385,3 +385,30 @@ echo 'tuka bari' | "$loam" predict runs/commas --json 2>err | grep -qE '"(no, ba
 "$loam" eval commas-hf --task task.valid=commas.tsv $text task.label={mark} >/dev/null 2>err || fail "$(cat err)"
 grep -q 'labels: .*no\\\\*, bad,yes\\\\*, ' runs/commas/config.yaml || fail "$(grep labels: runs/commas/config.yaml)"
 echo "ok: names of classes with commas"
+
+# Columns of choices that are called by numbers: a label that is the name of one and the number of another is refused.
+printf 'q,1,2,right\na,b,c,1\nd,e,f,2\n' >numbered.csv
+choose="task.data=numbered.csv task.input={q} task.choices=1,2 task.label={right}"
+refuse 'numbered.csv:2: the label "1" is the number of one choice, from 0, and the name of another' $choose
+sed 's/,1$/,0/; s/,2$/,0/; 1s/.*/q,1,2,right/' numbered.csv >zeros.csv
+"$loam" task show base.yaml model.classifier=choice $choose task.data=zeros.csv --n 2 >out 2>err || fail "$(cat err)"
+[ "$(grep -c 'target  0' out)" = 2 ] || fail "$(cat out)"
+# Tags without a hyphen: ORG would be outside of every entity, EVENT the end of one.
+printf 'Ada ORG\nof O\n\nthe O\nfair EVENT\n\n' >plain.conll
+tags="task.data=plain.conll task.input={1} task.tags=2"
+refuse 'task.scores=seqeval reads the tag EVENT as E and a type: write B-EVENT, or give task.scores=accuracy' $tags task.valid=plain.conll
+run run.dir=runs/plain-tags $tags task.valid=plain.conll task.scores=accuracy train.eval_every='2 steps'
+sed 's/ORG/NOUN/; s/EVENT/VERB/' plain.conll >words.conll
+refuse 'do not begin with B, I, E, S or O, as those of entities do; the score accuracy takes any tags' $tags task.data=words.conll task.valid=words.conll
+# One class, written as two numbers; a class that no example to train on has.
+printf 'text,y\na,1\nb,1.0\nc,0\n' >twice.csv
+refuse 'are "1" and "1.0" one class?' task.data=twice.csv 'task.input={text}' 'task.label={y}'
+printf 'text,y\na,bad\nb,bad\n' >half.csv
+expect 0 'warning: no example to train on has the label good' "$loam" train base.yaml run.dir=runs/half train.init=runs/marks task.data=half.csv 'task.input={text}' 'task.label={y}'
+# Answers that are longer than the longest span, and values that are far from what a head begins with.
+awk 'BEGIN { for (i = 0; i < 31; i++) { a = a (i ? " " : "") "bari"; } printf "{\"q\": \"q\", \"t\": \"tuka %s\", \"a\": [{\"text\": \"%s\", \"answer_start\": 5}]}\n", a, a }' >long.jsonl
+expect 0 'long.jsonl: 1 answers have more than 30 tokens, and a prediction has at most so many' "$loam" train base.yaml run.dir=runs/spans task.data=long.jsonl 'task.input={q}' 'task.second={t}' task.answers=a
+printf 'text,price\na,1000\nb,3000\n' >prices.csv
+expect 0 'a column (value - 2000) / 1000 is learnt faster' "$loam" train base.yaml run.dir=runs/values task.data=prices.csv 'task.input={text}' 'task.value={price}'
+grep -q 'prices.csv: values from 1000 to 3000, mean 2000, standard deviation 1000$' err || fail "$(cat err)"
+echo "ok: ambiguous choices, plain tags, numbers that are one class, absent classes, long answers, large values"

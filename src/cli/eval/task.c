@@ -372,7 +372,7 @@ static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };
     const bool good = task_scores_check(&run->task, error) &&
-                      task_positive_check(&run->task, run->config->classes, error) &&
+                      task_labels_check(&run->task, run->config->classes, error) &&
                       find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
                       open_ranking(run, train.path && !run->config->trained ? &train : &file, options, error) &&
                       evaluate_file(run, &file, options, error);

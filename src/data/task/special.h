@@ -28,6 +28,14 @@ size_t task_named_cells(const RecordSource *source, RecordFormat format, const R
 bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error);
 /* Parses a label of LABELS_VALUE (regression). Fails unless the text is a finite number. */
 bool label_parse_value(const char *where, const char *text, float *value, GError **error);
+/* The values of LABELS_VALUE that are trained on; starts as { 0 }. */
+typedef struct TaskValues {
+    int64_t n;
+    double sum, squares, least, most;
+} TaskValues;
+void task_values_add(TaskValues *values, const char *text);
+/* Logs the range of the values, if there are any, and warns of large ones. */
+void task_values_report(const TaskValues *values, const char *path);
 /* The class names that the label of an example consists of: one, or for LABELS_TOKENS one per word. g_strfreev. */
 GStrv label_names(const Task *task, const TaskExample *example);
 

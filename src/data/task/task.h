@@ -197,6 +197,8 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
 
 /* ---- token ids ---- */
 
+#define TASK_SPAN_TOKENS 30 /* most tokens of a span that is answered, as in run_qa.py of Hugging Face */
+
 /* Turns the texts of examples into token ids, and counts how many texts were too long. */
 typedef struct TaskEncoder {
     const Task *task;
@@ -213,6 +215,7 @@ typedef struct TaskEncoder {
     /* Counts: */
     int64_t inputs, inputs_cut, targets_cut; /* number of inputs (for LABELS_SPAN: of questions), of inputs that were
                                                 shortened, of targets that were shortened */
+    int64_t answers_long;                    /* LABELS_SPAN: answers of more than TASK_SPAN_TOKENS tokens */
     int64_t fields_short; /* inputs that task.cut_field could not make short enough: they were cut whole */
     int64_t longest_input,
         longest_target; /* the lengths that the longest input and target need, special tokens included */

@@ -178,7 +178,7 @@ static void report_inputs(const TaskEncoder *encoder, const char *what)
 
 void task_encoder_report(const TaskEncoder *encoder, const char *what)
 {
-    g_autofree char *targets = text_grouped(encoder->targets_cut);
+    g_autofree char *targets = text_grouped(encoder->targets_cut), *answers = text_grouped(encoder->answers_long);
     if (encoder->inputs_cut > 0)
         report_inputs(encoder, what);
     if (encoder->targets_cut > 0)
@@ -186,4 +186,8 @@ void task_encoder_report(const TaskEncoder *encoder, const char *what)
                     ", special "
                     "tokens included): they lose their end",
                     what, targets, encoder->target_length, encoder->longest_target);
+    if (encoder->answers_long > 0)
+        log_warning("%s: %s answers have more than %d tokens, and a prediction has at most so many: none will equal "
+                    "them",
+                    what, answers, TASK_SPAN_TOKENS);
 }

@@ -197,6 +197,21 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
 
 /* ---- windows of a text with answers ---- */
 
+/* Counts the example if its first answer has more tokens than a span that is answered. */
+static void note_long_answer(TaskEncoder *encoder, const TaskExample *example, const Encoded *text)
+{
+    if (example->targets->len == 0)
+        return;
+    const int64_t from = g_array_index(example->starts, int64_t, 0),
+                  to = from + (int64_t)strlen(example->targets->pdata[0]);
+    int tokens = 0;
+    for (guint i = 0; i < text->ranges->len; i++) {
+        const TokenRange *token = &g_array_index(text->ranges, TokenRange, i);
+        tokens += token->begin < to && from < token->end;
+    }
+    encoder->answers_long += tokens > TASK_SPAN_TOKENS;
+}
+
 /* As many windows as the text needs; consecutive windows share `stride` tokens. */
 static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
@@ -211,6 +226,7 @@ static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, Tas
     const guint width = room - question.n, stride = (guint)MIN(encoder->config->stride, (int64_t)width / 2);
     encoder->inputs++;
     encoder->longest_input = MAX(encoder->longest_input, (int64_t)question.ids->len);
+    note_long_answer(encoder, example, &text);
     for (text.first = 0;; text.first += width - stride) {
         text.n = MIN(width, whole - text.first);
         append_sequence(encoder, &question, &text, inputs);

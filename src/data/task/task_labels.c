@@ -156,8 +156,8 @@ static bool check_classes_alike(const char *path, const GPtrArray *names, GError
     g_autofree char *a = NULL, *b = NULL;
     return !labels_find_alike(names, &a, &b) ||
            fail_user(error,
-                     "%s: are %s and %s one class? Labels may not differ only in case, white space or characters that "
-                     "look alike, unless model.labels names the classes",
+                     "%s: are %s and %s one class? Labels may not differ only in case, white space, characters that "
+                     "look alike or how a number is written, unless model.labels names the classes",
                      path, a, b);
 }
 

@@ -130,16 +130,17 @@ static bool take_number(const Task *task, const Record *record, TaskExample *out
 {
     if (out->targets->len == 0)
         return true;
-    g_auto(GStrv) fields = text_list(task->choices);
     char *given = out->targets->pdata[0], *end;
+    const int64_t named = labels_find(task->choices, given);
     gint64 number = g_ascii_strtoll(given, &end, 10);
-    bool good = end != given && *end == '\0';
-    for (gint64 i = 0; !good && fields[i]; i++)
-        if (strcmp(fields[i], given) == 0) {
-            number = i;
-            good = true;
-        }
-    if (!good || number < 0 || number >= out->choices->len)
+    const bool counted = end != given && *end == '\0';
+    if (counted && named >= 0 && named != number)
+        return fail_user(error,
+                         "%s: the label \"%s\" is the number of one choice, from 0, and the name of another: "
+                         "task.columns gives the columns of choices names that are no numbers",
+                         record->where, given);
+    number = named >= 0 ? named : number;
+    if (!(counted || named >= 0) || number < 0 || number >= out->choices->len)
         return fail_user(error, "%s: the label \"%s\" names none of the %u choices, want 0 to %u", record->where, given,
                          out->choices->len, out->choices->len - 1);
     out->targets->pdata[0] = g_strdup_printf("%" G_GINT64_FORMAT, number);

@@ -20,6 +20,7 @@ typedef struct Output {
     IoFile *copy;           /* the records (record_copy); NULL means that they are not kept */
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* token sequences, for classifiers */
+    TaskValues values;      /* of LABELS_VALUE that are trained on */
     int64_t tokens;         /* tokens of inputs and targets, without encoded labels */
     int64_t examples;       /* of each, one or more documents */
     int64_t several;        /* those with several right answers, of which the first is trained on */
@@ -90,6 +91,8 @@ static bool write_example(Output *output, const Record *record, const TaskExampl
     if (example->excluded)
         return true;
     output->examples++;
+    if (output->encoder->task->learns == LABELS_VALUE && output->trains)
+        task_values_add(&output->values, example->targets->pdata[0]);
     output->several += example->targets->len > 1 && !output->encoder->task->each_answer;
     if (output->encoder->task->learns)
         return write_labels(output, record, example, error);
@@ -143,6 +146,7 @@ static void report_examples(const Output *output, const TaskFile *file, int64_t 
     if (skipped > 0)
         log_warning("%s: %s rows were left out", file->path, left_out);
     report_answers(output, file->path);
+    task_values_report(&output->values, file->path);
 }
 
 static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *reader, GError **error)

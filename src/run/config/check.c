@@ -157,13 +157,13 @@ static bool check_schedule(const Config *config, GError **error)
            (optim->schedule != SCHEDULE_WSD || check_steps("optim.decay_length", optim->decay_length, error));
 }
 
-/* Whether the run's scores of its task, if it computes any, have a positive label where they need one. */
-static bool check_positive(const Config *config, GError **error)
+/* Whether the run's scores of its task, if it computes any, fit its labels. */
+static bool check_score_labels(const Config *config, GError **error)
 {
     Task task;
     if (!task_is_set(&config->task) || (!config->train.scores && strcmp(config->train.best, "loss") == 0))
         return true;
-    return task_configure(&task, &config->task, error) && task_positive_check(&task, config->task.classes, error);
+    return task_configure(&task, &config->task, error) && task_labels_check(&task, config->task.classes, error);
 }
 
 bool config_check_inputs(const Config *config, GError **error)
@@ -174,7 +174,7 @@ bool config_check_inputs(const Config *config, GError **error)
         return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
     if (*config->data.train == '\0' && !task_is_set(&config->task))
         return fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
-    return check_positive(config, error);
+    return check_score_labels(config, error);
 }
 
 bool config_check(const Config *config, GError **error)
