@@ -101,6 +101,11 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tok
         return NULL;
     if (config->trained)
         spell_labels(labels, task, config, tok, file);
+    if (labels->len < 2 && !config->trained && file->quiet) { /* names the rows that were left out: why there is none */
+        TaskFile again = *file;
+        again.quiet = false;
+        collect(task, config, &again, labels, NULL);
+    }
     if (labels->len < 2 || labels->len > MOST_LABELS)
         return fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them",
                          config->trained ? config->trained : file->path,

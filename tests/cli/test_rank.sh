@@ -35,3 +35,8 @@ for model in gpt2 t5; do
     [ "$(sed 's/.*"prediction":"\([^"]*\)".*/\1/' "$model-sum" "$model-bytes" | sort -u | wc -l)" -gt 1 ] || fail "$model: one answer to all"
     echo "ok: labels of a $model are ranked as by transformers"
 done
+# A file whose rows are all left out is an error that the rows explain.
+printf 'text\tmark\nbari\nkoti\n' >short.tsv
+"$loam" eval "$fixtures/rank-t5" --task --rank sum tokenizer.path=bytes task.valid=short.tsv task.input='{text}' task.target='{mark}' \
+    task.scores=accuracy task.on_error=skip >out 2>err && fail "it ranked: $(cat out)"
+grep -q 'left out: short.tsv:2: 1 column' err && grep -q 'short.tsv has no right answer: a choice needs 2 to 100 labels' err || fail "$(cat err)"
