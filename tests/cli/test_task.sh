@@ -84,6 +84,13 @@ sed '2,41s/\tbad/\t/' other.tsv >holes.tsv # of 20 no answer is known
 expect 0 'holes.tsv: 200 of 380 predictions are none of the 2 right answers' "$loam" eval runs/a --task task.valid=holes.tsv task.scores=accuracy
 expect 1 'several tables of the same columns are first joined to one file: marks.tsv,other.tsv: two columns are called "tsv"' \
     "$loam" eval runs/a --task task.valid=marks.tsv,other.tsv
+# A list in YAML is what a text with commas is: the columns of one table, and not several tables.
+printf 'task: { data: [marks.tsv, other.tsv], input: "{text}", target: "{mark}" }\n' >several.yaml
+expect 1 'several tables of the same columns are first joined to one file: marks.tsv,other.tsv' "$loam" task show several.yaml
+cut -f 1 marks.tsv >part.text && cut -f 2 marks.tsv >part.mark
+expect 0 'target  mark' "$loam" task show several.yaml task.data=part.text,part.mark
+sed 's/\[.*\]/[part.text, part.mark]/' several.yaml >columns.yaml
+"$loam" task show columns.yaml 2>err | cmp - out || fail "$(cat err)"
 expect 0 'marks.tsv: the first 9 examples answered' "$loam" eval runs/a --task task.valid=marks.tsv --samples 9
 awk 'BEGIN { print "text\tmark\tnumber"; for (i = 0; i < 262145; i++) print "bari tuka\tgood\t" i }' >many.tsv
 printf 'text\tmark\tnumber\nbari tuka\tgood\t1\nkoti\tbad\t2\n' >few.tsv
