@@ -90,36 +90,57 @@ static GPtrArray *wait_for_runs(char *const *paths, int n, GError **error)
     }
 }
 
-/* Prints a line if the status of the run has changed. *seen is the line that was last printed for it, NULL at first. */
-static void print_changes(const RunStatus *status, const char *dir, char **seen)
+/* Adds the runs below the paths that have begun since the last look, such as the next one of a sweep. */
+static void add_new_runs(GPtrArray *dirs, char *const *paths, int n)
+{
+    g_autoptr(GPtrArray) remnants = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++)
+        run_find_below(dirs, remnants, paths[i]);
+    run_keep_once(dirs);
+}
+
+/* Whether runs may begin below one of the paths when those there have ended. */
+static bool has_folder_of_runs(char *const *paths, int n)
+{
+    bool found = false;
+    for (int i = 0; i < n; i++) {
+        g_autofree char *run = run_of(paths[i]);
+        found |= run == NULL;
+    }
+    return found;
+}
+
+/* Prints a line if the status of the run has changed. seen: folder of a run -> the line that was last printed for it.
+ */
+static void print_changes(const RunStatus *status, const char *dir, GHashTable *seen)
 {
     g_autoptr(GString) line = g_string_new(NULL);
     append_summary(line, status, dir);
-    if (g_strcmp0(line->str, *seen) == 0)
+    if (g_strcmp0(line->str, g_hash_table_lookup(seen, dir)) == 0)
         return;
     puts(line->str);
     fflush(stdout);
-    g_free(*seen);
-    *seen = g_strdup(line->str);
+    g_hash_table_insert(seen, g_strdup(dir), g_strdup(line->str));
 }
 
 /* Reads and shows the status of all runs once; false when all have ended. */
-static bool look_at_runs(char **dirs, char **seen, int n, bool draws)
+static bool look_at_runs(const GPtrArray *dirs, GHashTable *seen, bool draws)
 {
     g_autoptr(GString) picture = g_string_new(draws ? "\033[H" : NULL);
     bool goes_on = false;
-    for (int i = 0; i < n; i++) {
+    for (guint i = 0; i < dirs->len; i++) {
         RunStatus status;
-        run_status_read(&status, dirs[i], RUN_SILENT_S, RUN_STALLED_S);
-        g_autofree char *text = run_status_describe(&status, dirs[i]);
+        const char *dir = dirs->pdata[i];
+        run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+        g_autofree char *text = run_status_describe(&status, dir);
         goes_on |= status.state == RUN_ALIVE || status.state == RUN_STALLED;
-        if (draws && n > 1) {
-            append_status(picture, &status, dirs[i]);
+        if (draws && dirs->len > 1) {
+            append_status(picture, &status, dir);
         } else if (draws) {
             g_string_append(picture, text);
             append_curve(picture, &status);
         } else {
-            print_changes(&status, dirs[i], &seen[i]);
+            print_changes(&status, dir, seen);
         }
         run_status_clear(&status);
     }
@@ -143,16 +164,19 @@ bool verb_watch(int argc, char **argv, GError **error)
     if (dirs == NULL)
         return false;
     const bool draws = isatty(STDOUT_FILENO);
-    const int n = (int)dirs->len;
-    g_autofree char **seen = g_new0(char *, n);
+    /* a sweep has no run that is alive for a moment between two of its runs: two such looks mean its end */
+    const int looks = has_folder_of_runs(argv + 1, argc - 1) ? 2 : 1;
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (draws)
         fputs("\033[2J", stdout);
-    while (look_at_runs((char **)dirs->pdata, seen, n, draws) && !ferror(stdout))
-        g_usleep((gulong)(every * G_USEC_PER_SEC));
-    const char *gone = NULL;
-    for (int i = 0; i < n; i++) {
-        g_free(seen[i]);
-        gone = is_gone(dirs->pdata[i]) ? dirs->pdata[i] : gone;
+    for (int idle = 0; !ferror(stdout); g_usleep((gulong)(every * G_USEC_PER_SEC))) {
+        add_new_runs(dirs, argv + 1, argc - 1);
+        idle = look_at_runs(dirs, seen, draws) ? 0 : idle + 1;
+        if (idle == looks)
+            break;
     }
+    const char *gone = NULL;
+    for (guint i = 0; i < dirs->len; i++)
+        gone = is_gone(dirs->pdata[i]) ? dirs->pdata[i] : gone;
     return gone == NULL || fail_user(error, "%s is gone: it was renamed or deleted while it was watched", gone);
 }

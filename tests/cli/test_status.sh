@@ -212,6 +212,21 @@ kill "$other"
 [ "$status" = 1 ] && grep -qx "$work/begun: gone" "$work/watched" && grep -q 'begun is gone: it was renamed or deleted' "$work/watched" ||
     fail "status $status: $(cat "$work/watched")"
 
+# A run that begins in a watched folder, such as the next one of a sweep, is shown, too.
+mkdir "$work/night"
+cp -r "$work/elsewhere" "$work/night/seed-1"
+sleep 60 &
+other=$!
+printf '%-511s\n' "${beat/\"pid\":*,\"step\"/\"pid\":$other,\"step\"}" >"$work/night/seed-1/ranks/0000.json"
+"$loam" watch "$work/night" --every 0.05 >"$work/watched" 2>&1 &
+pid=$!
+until_true grep -q 'seed-1: alive' "$work/watched"
+cp -r "$work/run" "$work/copied"
+mv "$work/copied" "$work/night/seed-2" # at once, as below
+kill "$other"
+wait "$pid" || fail "watch: $(cat "$work/watched")"
+grep -q 'seed-2: stopped' "$work/watched" || fail "the second run of a folder is not shown: $(cat "$work/watched")"
+
 # A run that does not exist yet is waited for.
 "$loam" watch "$work/later" --every 0.05 >"$work/watched" 2>&1 &
 watcher=$!
