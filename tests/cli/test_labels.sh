@@ -220,7 +220,7 @@ run run.dir=runs/value task.data=value.jsonl 'task.input={text}' 'task.value={sc
 "$loam" inspect batch runs/value --samples 1 --json >out 2>err && grep -q '"value":-1.5' out || fail "$(cat out err)"
 # Numbers are those of Python's float, as in the scores.
 printf '{"text": "bari", "score": "%s"}\n' much 0x10 nan ' 2 ' 1_000 >value.jsonl
-run run.dir=runs/prices task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
+run run.dir=runs/values task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
 for row in '1: "much"' '2: "0x10"' '3: "nan"'; do grep -q "left out: value.jsonl:$row is not a number" log || fail "$row: $(cat log)"; done
 grep -q 'value.jsonl: 2 examples' log || fail "$(cat log)"
 echo "ok: one line for each"
@@ -393,6 +393,15 @@ refuse 'numbered.csv:2: the label "1" is the number of one choice, from 0, and t
 sed 's/,1$/,0/; s/,2$/,0/; 1s/.*/q,1,2,right/' numbered.csv >zeros.csv
 "$loam" task show base.yaml model.classifier=choice $choose task.data=zeros.csv --n 2 >out 2>err || fail "$(cat err)"
 [ "$(grep -c 'target  0' out)" = 2 ] || fail "$(cat out)"
+# Empty choices at the end are none; others need a text.
+printf 'q,a,b,c,right\ne,bari,mesa,,1\nf,bari,mesa,koti,2\n' >fewer.csv
+choose="task.input={q} task.choices=a,b,c task.label={right}"
+"$loam" task show base.yaml model.classifier=choice $choose task.data=fewer.csv --n 2 >out 2>err || fail "$(cat err)"
+[ "$(grep -c '^  2       ' out)" = 1 ] || fail "an empty choice: $(cat out)"
+printf 'q,a,b,c,right\ne,bari,,mesa,0\n' >gap.csv
+refuse 'gap.csv:2: choice 1 (from 0) is empty, and there are choices after it' $choose task.data=gap.csv
+sed 's/,,1/,,2/' fewer.csv >none.csv
+refuse 'none.csv:2: the label "2" names none of the 2 choices, want 0 to 1' $choose task.data=none.csv
 # Tags without a hyphen: ORG would be outside of every entity, EVENT the end of one.
 printf 'Ada ORG\nof O\n\nthe O\nfair EVENT\n\n' >plain.conll
 tags="task.data=plain.conll task.input={1} task.tags=2"
@@ -409,6 +418,6 @@ expect 0 'warning: no example to train on has the label good' "$loam" train base
 awk 'BEGIN { for (i = 0; i < 31; i++) { a = a (i ? " " : "") "bari"; } printf "{\"q\": \"q\", \"t\": \"tuka %s\", \"a\": [{\"text\": \"%s\", \"answer_start\": 5}]}\n", a, a }' >long.jsonl
 expect 0 'long.jsonl: 1 answers have more than 30 tokens, and a prediction has at most so many' "$loam" train base.yaml run.dir=runs/spans task.data=long.jsonl 'task.input={q}' 'task.second={t}' task.answers=a
 printf 'text,price\na,1000\nb,3000\n' >prices.csv
-expect 0 'a column (value - 2000) / 1000 is learnt faster' "$loam" train base.yaml run.dir=runs/values task.data=prices.csv 'task.input={text}' 'task.value={price}'
+expect 0 'a column (value - 2000) / 1000 is learnt faster' "$loam" train base.yaml run.dir=runs/prices task.data=prices.csv 'task.input={text}' 'task.value={price}'
 grep -q 'prices.csv: values from 1000 to 3000, mean 2000, standard deviation 1000$' err || fail "$(cat err)"
 echo "ok: ambiguous choices, plain tags, numbers that are one class, absent classes, long answers, large values"

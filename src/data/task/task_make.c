@@ -148,6 +148,23 @@ static bool take_number(const Task *task, const Record *record, TaskExample *out
     return true;
 }
 
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* Leaves out empty choices at the end, those of a table that has columns for more; any other has to have a text. */
+static bool drop_blank_choices(const Record *record, GPtrArray *choices, GError **error)
+{
+    while (choices->len > 0 && is_blank(choices->pdata[choices->len - 1]))
+        g_ptr_array_set_size(choices, (gint)choices->len - 1);
+    for (guint i = 0; i < choices->len; i++)
+        if (is_blank(choices->pdata[i]))
+            return fail_user(error, "%s: choice %u (from 0) is empty, and there are choices after it", record->where,
+                             i);
+    return true;
+}
+
 static bool take_choices(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     g_auto(GStrv) fields = text_list(task->choices);
@@ -159,6 +176,8 @@ static bool take_choices(const Task *task, const Record *record, TaskExample *ou
         if (!found)
             return record_fail_missing(record, *field, error);
     }
+    if (!drop_blank_choices(record, out->choices, error))
+        return false;
     if (out->choices->len < 2 || out->choices->len > LABELS_MAX_CHOICES)
         return fail_user(error, "%s: %u choices, want 2 to %d", record->where, out->choices->len, LABELS_MAX_CHOICES);
     return example_take_targets(task, record, out, error) && take_number(task, record, out, error);
@@ -242,7 +261,7 @@ bool task_make(const Task *task, const Record *record, bool needs_target, TaskEx
 {
     *out = (TaskExample){ .targets = texts_new() };
     bool good = task->make ? task->make(task, record, out, error) : make_plain(task, record, out, error);
-    if (good && !record->short_name && out->input[strspn(out->input, " \t\r\n")] == '\0')
+    if (good && !record->short_name && is_blank(out->input))
         good = fail_user(error, "%s: the input is empty", record->where);
     if (good && needs_target && !out->known)
         good = fail_unknown_answer(task, record, error);
