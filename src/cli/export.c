@@ -97,6 +97,9 @@ static bool export_model(const char *path, bool adapter, const HfForm *form, int
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
     if (done && loaded.tok)
         hf_report_blanks(loaded.tok);
+    if (done && model_config(loaded.model)->prefix_lm)
+        log_warning("transformers lets a token of a prompt attend only to those before it, while in this model "
+                    "(model.prefix_lm) all attend to each other: its answers in transformers are others");
     if (done)
         g_print("%s\n", out);
     return done;

@@ -105,6 +105,7 @@ echo "ba" | "$loam" generate --model "$work/gpt2" --max-tokens 8 >"$work/answer"
 grep -q 'prefix_lm: true' "$work/gpt2-prefix_lm/config.yaml" || fail "a prefix LM does not know itself"
 echo "ba" | "$loam" generate --model "$work/gpt2-prefix_lm" --max-tokens 8 >"$work/answer" || fail "generate"
 [ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
+expect 0 'warning: transformers lets a token of a prompt' "$loam" export "$work/gpt2-prefix_lm" --to hf --out "$work/prefix-hf"
 echo "ok: a GPT goes on from its prompt"
 
 expect 0 'vocabulary 50,432, parameters 12,854,282,240' "$loam" plan "$work/config.yaml" --megatron-tp 2 model.preset=tr1-13b \
