@@ -199,6 +199,9 @@ echo "ok: equal values, models that are no better, failed runs"
 "$loam" $small run.dir=runs/begun --seeds 1,2 >out 2>log || fail "$(tail -n 1 log)"
 [ "$(grep -Ec '^train.init=.*/start:[0-9a-f]{8} +1 ' out)" = 2 ] || fail "runs from two models share a row: $(cat out)"
 expect 0 'began with other weights, though train.init is the same' "$loam" compare runs/begun
+expect 0 'the row runs/begun holds runs of other options or data' "$loam" collect runs/begun --by path
+expect 0 'runs/marks' "$loam" collect runs/marks --by path
+! grep -q 'the row' err || fail "rows of one run each: $(cat err)"
 
 # A run that cannot be trained leaves the others; what is wrong is said before any run starts.
 sed '7s/.*/only one cell/' marks.tsv >torn.tsv

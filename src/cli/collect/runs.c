@@ -362,6 +362,23 @@ static void warn_of_changes(const GPtrArray *runs)
                     runs->len, n > 1 ? "such as " : "", example->dir, example->changes);
 }
 
+/* Warns of a row whose runs would have several rows by their options: its mean is that of none of them. */
+static void warn_of_mixed_rows(const GPtrArray *runs)
+{
+    g_autoptr(GHashTable) firsts = g_hash_table_new(g_str_hash, g_str_equal); /* row -> its first CollectedRun */
+    g_autoptr(GHashTable) told = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        const CollectedRun *first = g_hash_table_lookup(firsts, run->row);
+        if (first == NULL)
+            g_hash_table_insert(firsts, run->row, run);
+        else if (strcmp(first->task, run->task) == 0 && strcmp(first->named, run->named) != 0 &&
+                 g_hash_table_add(told, run->row))
+            log_warning("the row %s holds runs of other options or data: %s with %s, and %s with %s", run->row,
+                        first->dir, first->named, run->dir, run->named);
+    }
+}
+
 /* Warns of runs of one row that have the same task and seed, such as a copy of a run: they are not independent, and
  * make the deviation of the row too small. */
 static void warn_of_equal_seeds(const GPtrArray *runs)
@@ -415,6 +432,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         CollectedRun *run = runs->pdata[i];
         run->row = options->by_path ? name_by_path(run) : g_strdup(run->named);
     }
+    warn_of_mixed_rows(runs);
     warn_of_equal_seeds(runs);
     warn_of_changes(runs);
     return g_steal_pointer(&runs);
