@@ -233,6 +233,7 @@ expect 1 'torn.tsv:7: 1 columns where 3 are wanted (text, mark, number); task.on
     "$loam" train config.yaml run.dir=runs/c task.data=torn.tsv
 "$loam" train config.yaml run.dir=runs/c task.data=torn.tsv task.on_error=skip train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
 grep -q 'torn.tsv: 1 rows were left out' log || fail "$(cat log)"
+expect 1 "run.dir runs/d,e: the dataset of a task lies in the run, and a comma separates datasets" "$loam" train config.yaml run.dir=runs/d,e
 expect 1 'no column "txt"; there are text, mark, number' "$loam" train config.yaml run.dir=runs/d 'task.input={txt}'
 expect 1 'did you mean sst2?' "$loam" train config.yaml run.dir=runs/d task.name=sst3
 expect 1 'the model has no decoder that writes an answer' "$loam" train config.yaml run.dir=runs/d model.preset=bert-tiny model.n_dec=0

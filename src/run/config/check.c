@@ -170,6 +170,11 @@ bool config_check_inputs(const Config *config, GError **error)
 {
     if (*config->run.dir == '\0')
         return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
+    if (task_is_set(&config->task) && strchr(config->run.dir, ','))
+        return fail_user(error,
+                         "run.dir %s: the dataset of a task lies in the run, and a comma separates datasets: "
+                         "choose a folder without one",
+                         config->run.dir);
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
     if (*config->data.train == '\0' && !task_is_set(&config->task))
