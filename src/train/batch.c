@@ -32,12 +32,37 @@ static int64_t skip_range(const Trainer *t, int64_t first)
     return config_skip_range(t->plan.skips, t->plan.n_skips, &t->plan.sizes, first, t->state.tokens);
 }
 
-int64_t trainer_next_sample(const Trainer *t)
+/* The first sample of a step that would begin with `first`. */
+static int64_t after_skips(const Trainer *t, int64_t first)
 {
-    int64_t first = t->state.samples;
     for (int64_t end; (end = skip_range(t, first)) > first;)
         first = end;
     return first;
+}
+
+int64_t trainer_next_sample(const Trainer *t)
+{
+    return after_skips(t, t->state.samples);
+}
+
+int64_t trainer_steps_to(const Trainer *t, int64_t end, int64_t *samples)
+{
+    const BatchSchedule *sizes = &t->plan.sizes;
+    int64_t steps = 0, first = trainer_next_sample(t);
+    *samples = 0;
+    while (first < end) {
+        int64_t limit = end; /* up to here no sample is left out */
+        for (int i = 0; i < t->plan.n_skips; i++)
+            if (t->plan.skips[i].first >= first)
+                limit = MIN(limit, t->plan.skips[i].first);
+        const int64_t whole = batch_steps(sizes, first, limit, true), read = batch_samples(sizes, first, whole);
+        *samples += whole > 0 ? read - first : end - first;
+        if (whole == 0) /* only the last step reads beyond `limit`, which is the end then */
+            return steps + !config_drops_rest(&t->config);
+        steps += whole;
+        first = after_skips(t, read);
+    }
+    return steps;
 }
 
 static void skip_samples(Trainer *t)

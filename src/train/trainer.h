@@ -55,10 +55,12 @@ typedef struct StepBatch {
 /* The end of the run, in one of three units, and that of this process. */
 typedef struct RunLength {
     int64_t steps;   /* -1 means unknown: train.length is a time or a number of tokens, or a number of samples while the
-                        batch depends on tokens or with train.skip_samples */
-    int64_t samples; /* train.length in samples, if that is its unit and `steps` is unknown; else 0 */
-    double tokens;   /* train.length in tokens without padding; 0 means that it has another unit */
-    RunSpan stop_at; /* train.stop_at */
+                        batch depends on tokens */
+    int64_t samples; /* train.length in samples, if that is its unit and the batch depends on tokens, or with
+                        train.skip_samples; else 0 */
+    int64_t left_out; /* of these samples, those that are left out; 0 while the batch depends on tokens */
+    double tokens;    /* train.length in tokens without padding; 0 means that it has another unit */
+    RunSpan stop_at;  /* train.stop_at */
 } RunLength;
 
 /* Where this process starts: the counters of the run at its first step. */
@@ -163,6 +165,11 @@ bool trainer_open(Trainer *t, GError **error);
 /* problem: why the run ends early; NULL means that it does not. */
 void trainer_close(Trainer *t, const GError *problem);
 
+/* ---- length.c ---- */
+
+/* Sets the end of the run and its schedule, and notes where this process starts. */
+bool trainer_plan_steps(Trainer *t, GError **error);
+
 /* ---- task_data.c ---- */
 
 /* If a task is configured, makes its datasets unless the run has them, and sets data.train and data.valid to them. */
@@ -186,6 +193,9 @@ void trainer_next_batch(Trainer *t);
 /* The first sample of the next step: state.samples, or, if the step would read a sample of a range of
  * train.skip_samples, the first one after this range. */
 int64_t trainer_next_sample(const Trainer *t);
+/* Number of steps from where the run stands until `end` samples are read or left out, unless the batch depends on
+ * tokens. *samples: what they read before `end`. */
+int64_t trainer_steps_to(const Trainer *t, int64_t end, int64_t *samples);
 /* Samples that the whole run reads; -1 means unknown. */
 int64_t trainer_run_samples(const Trainer *t);
 

@@ -81,6 +81,18 @@ $train run.dir="$work/length" train.skip_samples=21-25 train.length='40 samples'
 $train run.dir="$work/end" train.skip_samples=35-60 train.length='40 samples' 2>"$work/log" || fail "$(cat "$work/log")"
 [ "$(samples "$work/end" | tail -n 1)" = '17 34' ] || fail "$(samples "$work/end" | tail -n 2)"
 expect 0 'nothing left to do at step 17' $train run.dir="$work/end" train.skip_samples=35-60 train.length='40 samples'
+# A schedule ends with the run, whichever unit its length has, with batches that grow, too, and after a kill.
+rates() { sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"lr":\([0-9.e-]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
+for batches in '' '1 1 8 samples'; do
+    falls=(train.skip_samples=21-25 train.length='40 samples' train.batch_rampup="$batches" optim.schedule=linear optim.warmup=0 optim.lr=1e-3)
+    rm -rf "$work/falls" "$work/goes-on"
+    $train run.dir="$work/falls" "${falls[@]}" 2>"$work/log" || fail "$(cat "$work/log")"
+    steps=$(rates "$work/falls" | tail -n 1 | cut -d ' ' -f 1)
+    rates "$work/falls" | awk -v n="$steps" 'END { if (NR != n || $2 <= 0 || $2 > 1.5e-3 / n) exit 1 }' || fail "$batches: $(rates "$work/falls")"
+    $train run.dir="$work/goes-on" "${falls[@]}" train.stop_after=1 train.exit_every=9 2>"$work/log" && fail "it did not stop"
+    $train run.dir="$work/goes-on" "${falls[@]}" 2>"$work/log" || fail "$(cat "$work/log")"
+    cmp <(rates "$work/falls") <(rates "$work/goes-on") || fail "$batches: other rates of a run that went on"
+done
 # The report counts the samples that were trained on.
 "$loam" report "$work/length" --out "$work/length.html" 2>"$work/log"
 grep -qF ', 36 samples' "$work/length.html" || fail "$(grep -o '[0-9.k]* samples' "$work/length.html")"
