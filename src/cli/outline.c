@@ -147,7 +147,7 @@ static void find_trained(Outline *o)
 Amount outline_capacity(const Outline *o, Amount amount)
 {
     if (amount.unit == UNIT_TOKENS)
-        amount.value /= o->fill;
+        amount.value /= o->input_fill;
     return amount;
 }
 
@@ -214,7 +214,8 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
                     .planned = data_objective(&config->data),
                     .samples = config_batch_samples(config),
                     .epoch = loader ? loader_epoch_packed(loader) : 0,
-                    .fill = loader ? loader_fill(loader) : 1 };
+                    .fill = loader ? loader_fill(loader) : 1,
+                    .input_fill = loader ? loader_input_fill(loader) : 1 };
     o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;
@@ -240,7 +241,7 @@ double outline_sample_flops(const Outline *o, const ModelConfig *model)
 
 double outline_tokens(const Outline *o, double samples)
 {
-    return o->fill * samples * (o->enc > 0 ? o->enc : o->dec);
+    return o->input_fill * samples * (o->enc > 0 ? o->enc : o->dec);
 }
 
 double outline_seconds(const Outline *o, int64_t steps)

@@ -34,7 +34,8 @@ typedef struct Outline {
      * means unknown: train.length is a time, and outline_time estimates them. */
     int64_t length, steps;
     int64_t run_samples;       /* samples of all steps; -1 means unknown */
-    double fill;               /* packing efficiency (loader_fill); 1 if the training data cannot be read */
+    double fill, input_fill;   /* packing efficiency (loader_fill, loader_input_fill); 1 if the training data cannot be
+                                  read */
     double step_flops, step_s; /* step_s: seconds of the largest step (outline_time); 0 means unknown */
     double peak, peak_low;     /* FLOP/s of matrix products on this machine's processor, in the fastest window of the
                                   measurement and in the slowest; 0 means not measured */

@@ -27,9 +27,9 @@ struct EpochPlan {
     EpochPlanSpec spec;
     PhiloxKey order, order_in_block, dealing;
     int64_t n_packed, max_samples;
-    double fill;
-    PackPlan *whole; /* the plan of all samples; NULL means that they are packed in groups or in blocks */
-    uint32_t *group; /* (n_group) the samples that epoch_plan_get returned last, if samples are packed in groups */
+    PackLength used, all; /* tokens of samples and capacity of packed sequences, in those that are counted */
+    PackPlan *whole;      /* the plan of all samples; NULL means that they are packed in groups or in blocks */
+    uint32_t *group;      /* (n_group) the samples that epoch_plan_get returned last, if samples are packed in groups */
     /* Blocks: */
     int64_t n_blocks, block_packed; /* block_packed 0 means not known yet */
     Block blocks[CACHED_BLOCKS];
@@ -146,11 +146,6 @@ static int64_t block_at(const EpochPlan *plan, uint64_t epoch, int64_t i)
 
 /* ---- opening ---- */
 
-static double fill_of(PackLength used, PackLength all)
-{
-    return (double)(used.enc + used.dec) / (double)(all.enc + all.dec);
-}
-
 static PackLength multiple(PackLength length, int64_t n)
 {
     return (PackLength){ length.enc * n, length.dec * n };
@@ -159,18 +154,17 @@ static PackLength multiple(PackLength length, int64_t n)
 static void open_groups(EpochPlan *plan)
 {
     const EpochPlanSpec *spec = &plan->spec;
-    PackLength used = { 0 };
     const int64_t n =
         spec->n_samples > EPOCH_PLAN_WHOLE ? EPOCH_PLAN_WHOLE / spec->n_group * spec->n_group : spec->n_samples;
     for (int64_t i = 0; i < n; i++) {
         PackLength length = spec->length(spec->context, i);
-        used.enc += length.enc;
-        used.dec += length.dec;
+        plan->used.enc += length.enc;
+        plan->used.dec += length.dec;
     }
     plan->n_packed = (spec->n_samples + spec->n_group - 1) / spec->n_group;
     plan->max_samples = MIN(spec->n_group, spec->n_samples);
     plan->group = g_new(uint32_t, spec->n_group);
-    plan->fill = fill_of(used, multiple(spec->capacity, (n + spec->n_group - 1) / spec->n_group));
+    plan->all = multiple(spec->capacity, (n + spec->n_group - 1) / spec->n_group);
 }
 
 static PackLength length_in_rest(const void *context, int64_t i)
@@ -190,7 +184,8 @@ static void open_blocks(EpochPlan *plan)
     for (int64_t i = 0; i < plan->rest->n_samples; i++)
         plan->rest->samples[i] += (uint32_t)dealt;
     plan->n_packed = plan->n_blocks * plan->block_packed + plan->rest->n_packed;
-    plan->fill = fill_of(first->used, multiple(plan->spec.capacity, plan->block_packed));
+    plan->used = first->used;
+    plan->all = multiple(plan->spec.capacity, plan->block_packed);
 }
 
 static void open_whole(EpochPlan *plan)
@@ -199,7 +194,8 @@ static void open_whole(EpochPlan *plan)
     plan->whole = pack_plan(spec->n_samples, spec->capacity, spec->length, spec->context, 0);
     plan->n_packed = plan->whole->n_packed;
     plan->max_samples = plan->whole->max_samples;
-    plan->fill = fill_of(plan->whole->used, plan->whole->all);
+    plan->used = plan->whole->used;
+    plan->all = plan->whole->all;
 }
 
 EpochPlan *epoch_plan_open(const EpochPlanSpec *spec)
@@ -242,7 +238,13 @@ int64_t epoch_plan_max_samples(const EpochPlan *plan)
 
 double epoch_plan_fill(const EpochPlan *plan)
 {
-    return plan->fill;
+    return (double)(plan->used.enc + plan->used.dec) / (double)(plan->all.enc + plan->all.dec);
+}
+
+double epoch_plan_input_fill(const EpochPlan *plan)
+{
+    const bool decoder_alone = plan->all.enc == 0;
+    return decoder_alone ? epoch_plan_fill(plan) : (double)plan->used.enc / (double)plan->all.enc;
 }
 
 /* ---- packed sequences ---- */

@@ -68,5 +68,7 @@ int64_t epoch_plan_packed(const EpochPlan *plan);      /* packed sequences of an
 int64_t epoch_plan_max_samples(const EpochPlan *plan); /* no packed sequence has more samples */
 /* Tokens of samples / capacity of packed sequences; of more than EPOCH_PLAN_WHOLE an estimate by the first ones. */
 double epoch_plan_fill(const EpochPlan *plan);
+/* The same of the input: the encoder's stream, or the decoder's in a decoder-only model. */
+double epoch_plan_input_fill(const EpochPlan *plan);
 /* The samples of packed sequence `at` of an epoch; valid until the next call. */
 PackedSamples epoch_plan_get(EpochPlan *plan, uint64_t epoch, int64_t at);

@@ -31,16 +31,27 @@ int64_t loader_epoch_packed(const Loader *loader)
     return loader->n_packed;
 }
 
-double loader_fill(const Loader *loader)
+/* The mean over the packed sequences of an epoch. */
+static double mean_fill(const Loader *loader, double (*fill)(const EpochPlan *))
 {
     double taken = 0, all = 0;
     if (loader->mixture == NULL)
-        return loader->plan ? epoch_plan_fill(loader->plan) : 1;
+        return loader->plan ? fill(loader->plan) : 1;
     for (int i = 0; i < loader->mixture->n; i++) {
-        taken += loader_fill(loader->parts[i]) * (double)loader->parts[i]->n_packed;
+        taken += mean_fill(loader->parts[i], fill) * (double)loader->parts[i]->n_packed;
         all += (double)loader->parts[i]->n_packed;
     }
     return taken / all;
+}
+
+double loader_fill(const Loader *loader)
+{
+    return mean_fill(loader, epoch_plan_fill);
+}
+
+double loader_input_fill(const Loader *loader)
+{
+    return mean_fill(loader, epoch_plan_input_fill);
 }
 
 const ObjectiveConfig *loader_objective(const Loader *loader)

@@ -38,6 +38,8 @@ int64_t loader_epoch_packed(const Loader *loader);
 /* Packing efficiency, between 0 and 1: number of tokens in the samples of an epoch / capacity of the epoch's packed
  * sequences; 1 if samples are not packed. Estimated for a large dataset (epoch_plan_fill). */
 double loader_fill(const Loader *loader);
+/* The same of the input (epoch_plan_input_fill), whose tokens a run counts. */
+double loader_input_fill(const Loader *loader);
 /* The configuration of the objective, completed by Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
 /* A hash of the datasets (indexed_fingerprint): a resumed run must have the same hash. */

@@ -91,7 +91,7 @@ void trainer_next_batch(Trainer *t)
 int64_t trainer_run_samples(const Trainer *t)
 {
     if (t->length.tokens > 0)
-        return (int64_t)((double)config_samples(&t->config, t->config.train.length, 0) / loader_fill(t->train));
+        return (int64_t)((double)config_samples(&t->config, t->config.train.length, 0) / loader_input_fill(t->train));
     if (t->length.samples > 0)
         return t->length.samples;
     /* from here on, as the batch may have been another one before */

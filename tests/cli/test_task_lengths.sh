@@ -89,4 +89,11 @@ tokens=$(sed -n 's/^the run .* steps, \([0-9.]*\)k input.*/\1/p' out)
 awk -v t="$tokens" 'BEGIN { exit !(t < 0.8 * 3 * 320 * 64 / 1000) }' || fail "rows counted as full: $tokens thousand tokens"
 grep -Eq '^time +.* on this machine, .* a step' out || fail "no time: $(cat out)"
 ! grep -q 'prepared as' err || fail "$(cat err)"
+# The input tokens of a T5 are those that training counts, whatever room its targets leave.
+room=("${t5[@]}" data.target_length=64 run.dir=runs/t5 train.length='1 epochs')
+planned=$("$loam" plan config.yaml "${room[@]}" 2>err | sed -n 's/^the run .* steps, \([0-9.]*\)k input.*/\1/p')
+"$loam" train config.yaml "${room[@]}" 2>log || fail "train: $(tail -n 3 log)"
+read=$(sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\),.*/\1/p' runs/t5/metrics.jsonl | tail -n 1)
+awk -v planned="$planned" -v read="$read" 'BEGIN { exit !(read > 0 && planned * 1000 / read > 0.98 && planned * 1000 / read < 1.02) }' ||
+    fail "planned $planned thousand input tokens, read $read"
 echo "ok: a plan of a task counts its table"
