@@ -62,6 +62,23 @@ expect 0 "what the run before wrote is in $work/run/before-1" "${train[@]}" trai
 values "$first" | diff "$work/values" - || fail "a run that starts over wrote into the entry of the run before"
 [ "$(entries)" = 3 ] && [ -e "$work/run/before-1/mlflow.txt" ] || fail "$(entries) entries after starting over"
 
+# The state is that of loam status: of a run without a step, of one that stopped or was killed, and after a command that leaves
+# such a run no step to do, whose other options are not stored.
+state() { sed -n 's/^status: //p' "$work/states"/*/"$(cut -d ' ' -f 1 "$work/$1/mlflow.txt" | head -n 1)/meta.yaml"; }
+shown() { "$loam" status "$work/$1" 2>/dev/null | sed -n "1s/.*: //p" || true; }
+small=("$loam" train "$work/config.yaml" log.mlflow="$work/states" train.save_every=2 train.log_every=1)
+"${small[@]}" run.dir="$work/empty" train.length='0 steps' 2>"$work/log" && [ "$(state empty) $(shown empty)" = '3 ended' ] || fail "$(state empty) $(shown empty)"
+"${small[@]}" run.dir="$work/early" train.exit_every=2 2>"$work/log" && fail "it did not stop"
+[ "$(state early) $(shown early)" = '5 stopped' ] || fail "$(state early) $(shown early)"
+{ LOAM_FAULT=step:3 "${small[@]}" run.dir="$work/killed" >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+[ "$(state killed) $(shown killed)" = '1 lost' ] || fail "$(state killed) $(shown killed)"
+for run in early killed; do
+    expect 0 'nothing left to do at step 2' "${small[@]}" run.dir="$work/$run" train.length='2 steps'
+    [ "$(state $run) $(shown $run)" = '3 ended' ] || fail "$run: $(state $run) $(shown $run)"
+    [ "$(grep -h . "$work"/states/*/*/params/train.length | sort | tr '\n' ';')" = '0 steps;40 steps;40 steps;' ] ||
+        fail "$(grep . "$work"/states/*/*/params/train.length)"
+done
+
 # A store that cannot be written is a warning.
 : >"$work/file"
 expect 0 "log.mlflow: $work/file is a file; a folder is wanted there; the run goes on" "$loam" train "$work/config.yaml" \

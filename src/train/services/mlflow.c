@@ -406,12 +406,25 @@ static void write_options(Mlflow *mlflow, const Config *config)
     }
 }
 
-/* A store that cannot be written does not keep the run from training. */
+/* Whether the store has another state than FINISHED for the run, which was killed or stopped when it last trained. */
+static bool is_unfinished(const char *dir)
+{
+    Entry entry;
+    const bool own = entry_read(&entry, dir) && entry.folder && !is_copy(&entry, dir);
+    g_autofree char *path = own ? g_build_filename(entry.folder, "meta.yaml", NULL) : NULL,
+                    *meta = path ? io_read_file(path, MAX_META, NULL, NULL) : NULL;
+    entry_clear(&entry);
+    return meta && !strstr(meta, "\nstatus: 3\n");
+}
+
+/* A store that cannot be written does not keep the run from training. A command that leaves a run of the store no step
+ * to do changes only its state. */
 static void *mlflow_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     g_autoptr(GError) problem = NULL;
     const LogConfig *config = &t->config.log;
-    if (comm_rank(t->mesh.world) > 0 || !*config->mlflow || trainer_had_ended(t))
+    const bool ended = trainer_had_ended(t);
+    if (comm_rank(t->mesh.world) > 0 || !*config->mlflow || (ended && !is_unfinished(t->config.run.dir)))
         return NULL;
     Mlflow *mlflow =
         mlflow_open(config->mlflow, config->mlflow_experiment, t->config.run.dir, service_resumed(t).step, &problem);
@@ -419,7 +432,8 @@ static void *mlflow_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
         log_warning("log.mlflow: %s; the run goes on, and writes nothing there until its next start", problem->message);
         return NULL;
     }
-    write_options(mlflow, &t->config);
+    if (!ended)
+        write_options(mlflow, &t->config);
     return mlflow;
 }
 
