@@ -96,4 +96,9 @@ planned=$("$loam" plan config.yaml "${room[@]}" 2>err | sed -n 's/^the run .* st
 read=$(sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\),.*/\1/p' runs/t5/metrics.jsonl | tail -n 1)
 awk -v planned="$planned" -v read="$read" 'BEGIN { exit !(read > 0 && planned * 1000 / read > 0.98 && planned * 1000 / read < 1.02) }' ||
     fail "planned $planned thousand input tokens, read $read"
+# So is the work of a step, of which the log tells what its packed sequences really hold.
+planned=$("$loam" plan config.yaml "${room[@]}" 2>err | sed -n 's/^a step .*, \([0-9.]*\)M FLOP$/\1/p')
+sed -n 's/.*"kind":"train".*"step_s":\([^,]*\),"flops_per_s":\([^,]*\),.*/\1 \2/p' runs/t5/metrics.jsonl |
+    awk -v planned="$planned" '{ work += $1 * $2 / 1e6 } END { work /= NR; print planned, work; exit !(work > 0.95 * planned && work < 1.05 * planned) }' >out ||
+    fail "a step is planned, and told, as so many MFLOP: $(cat out)"
 echo "ok: a plan of a task counts its table"
