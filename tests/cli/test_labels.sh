@@ -409,6 +409,15 @@ refuse 'task.scores=seqeval reads the tag EVENT as E and a type: write B-EVENT, 
 run run.dir=runs/plain-tags $tags task.valid=plain.conll task.scores=accuracy train.eval_every='2 steps'
 sed 's/ORG/NOUN/; s/EVENT/VERB/' plain.conll >words.conll
 refuse 'do not begin with B, I, E, S or O, as those of entities do; the score accuracy takes any tags' $tags task.data=words.conll task.valid=words.conll
+# A model that writes tags writes all of a sentence, not the first one; a number's scores are those of numbers.
+writes="model.family=t5 task.data=plain.conll task.input={1}"
+refuse 'task.tags=2: the model writes its answer (a T5, a GPT), and only a classifier takes this option; a text of all tags' $writes task.tags=2
+refuse 'plain.conll:1: the target "{2}" is the list of a sentence' $writes 'task.target={2}'
+"$loam" task show base.yaml $writes 'task.target=tags: {2}' --n 1 >out 2>err && grep -q 'target  tags: ORG, O$' out || fail "$(cat out err)"
+printf 'text,price\na,1\nb,3\n' >small.csv
+sed '/^model:/d' base.yaml >t5.yaml
+"$loam" train t5.yaml run.dir=runs/t5-value $t5 task.data=small.csv task.valid=small.csv 'task.input={text}' 'task.value={price}' train.eval_every='2 steps' 2>log || fail "$(tail -n 1 log)"
+grep -q 'step 2  pearson ' log || fail "$(cat log)"
 # One class, written as two numbers; a class that no example to train on has.
 printf 'text,y\na,1\nb,1.0\nc,0\n' >twice.csv
 refuse 'are "1" and "1.0" one class?' task.data=twice.csv 'task.input={text}' 'task.label={y}'

@@ -205,7 +205,7 @@ static bool check_taken(const TaskConfig *config, GError **error)
         const char *instead;
     } options[] = {
         { "task.second", config->second, true, "write both texts into task.input, \"sentence1: {a} sentence2: {b}\"" },
-        { "task.tags", config->tags, true, "name the field in task.target, \"{tags}\"" },
+        { "task.tags", config->tags, true, "a text of all tags is task.target=\"tags: {tags}\"" },
         { "task.answers", config->answers, true, "name the field in task.target or task.references, \"answers.text\"" },
         { "task.choices", config->choices, true, "write the choices into task.input" },
         { "task.cut_field", config->cut_field, false, "of a pair the longer text loses tokens, on task.cut_side" },
@@ -251,7 +251,9 @@ static bool same_fields(const char *a, const char *b)
 
 bool task_configure(Task *task, const TaskConfig *config, GError **error)
 {
-    *task = (Task){ .name = "own", .source = { .rows = "", .columns = "" }, .scores = "exact_match" };
+    *task = (Task){ .name = "own",
+                    .source = { .rows = "", .columns = "" },
+                    .scores = kind_scores[*config->value ? LABELS_VALUE : LABELS_NONE] };
     if ((*config->name && !find_named(task, config->name, error)) || !check_taken(config, error) ||
         !labels_check(config->labels, "task.labels", error))
         return false;

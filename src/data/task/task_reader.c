@@ -199,6 +199,22 @@ static bool check_braces(const TaskReader *reader, const Record *record, GError 
     return true;
 }
 
+/* An error if the target is one column of a CoNLL file: a list, of which each word's would be a right answer. */
+static bool check_column_target(const TaskReader *reader, const Record *record, GError **error)
+{
+    const char *target = reader->task->target;
+    if (record_reader_format(reader->records) != RECORD_CONLL || reader->task->learns || !target)
+        return true;
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    task_template_fields(target, fields, NULL);
+    g_autofree char *only = g_strdup_printf("{%s}", fields->len ? (const char *)fields->pdata[0] : "");
+    return strcmp(target, only) != 0 ||
+           fail_user(error,
+                     "%s: the target \"%s\" is the list of a sentence's words, of which each would be a right answer; "
+                     "with other text, such as \"tags: %s\", it is all of them",
+                     record->where, target, target);
+}
+
 size_t task_named_cells(const RecordSource *source, RecordFormat format, const Record *record)
 {
     size_t n = 0;
@@ -234,7 +250,7 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
                          "%s: the cells are \"%s\", as the columns are called: is this row their names? "
                          "task.header=true if it is, task.header=false if it is data",
                          record->where, record->columns);
-    if (!check_braces(reader, record, error))
+    if (!check_braces(reader, record, error) || !check_column_target(reader, record, error))
         return false;
     if (record->columns == NULL)
         return true;
