@@ -16,7 +16,7 @@
 static const char about[] =
     "Computes the loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data.\n"
     "MODEL is a run directory (also RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run has stored its\n"
-    "data options; for other models give them on the command line.\n"
+    "data options and its precision; for other models give them on the command line (train.precision: default f32).\n"
     "\n"
     "--task instead lets the model answer the examples of its task (or of task.name and task.valid) and prints the "
     "task's\n"
