@@ -124,7 +124,7 @@ double trainer_sample_flops(const Trainer *t)
     const Config *config = &t->config;
     const int64_t micro = t->plan.micro_most;
     const double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
-    return loader_fill(t->train) *
+    return loader_fill(t->train) / loader_input_fill(t->train) *
            model_step_flops(&config->model, (int32_t)micro, loader_enc_length(t->train), loader_dec_length(t->train),
                             share) /
            (double)micro;

@@ -264,7 +264,8 @@ double trainer_rate_scale(const Trainer *t);
 int64_t trainer_about_steps(const Trainer *t);
 /* Seconds to train.length or train.stop_at, whichever comes first, by the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
-/* FLOPs per packed sequence of the training set, which holds as many tokens as they do on average. */
+/* FLOPs per packed sequence of the training set, if its input were full and its targets filled as much of their stream
+ * for each token of it as they do on average. */
 double trainer_sample_flops(const Trainer *t);
 
 /* ---- alike.c: computes a value once for all ranks that would compute the same one, such as the hash of a file of

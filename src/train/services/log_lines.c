@@ -14,7 +14,7 @@ typedef struct Log {
     TrainState *counters; /* window* */
     Every every;
     Window window;
-    double full_flops; /* per sample, if its input were full and its other stream as full as on average beside that */
+    double sample_flops;
 } Log;
 
 static void begin_window(Log *log, const Trainer *t)
@@ -26,7 +26,7 @@ static void *log_lines_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     Log *log = g_new0(Log, 1);
     log->every = trainer_every(t, t->config.train.log_every);
-    log->full_flops = trainer_sample_flops(t) / loader_input_fill(t->train);
+    log->sample_flops = trainer_sample_flops(t);
     begin_window(log, t);
     return log;
 }
@@ -107,7 +107,7 @@ static void write_log_lines(const Log *log, const Trainer *t)
                            .sent_bytes = (double)window->cost.sent_bytes / steps,
                            .fill = fill,
                            .memory = machine_resident(),
-                           .flops_per_s = fill * log->full_flops * (double)window->samples / elapsed,
+                           .flops_per_s = fill * log->sample_flops * (double)window->samples / elapsed,
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->length.steps, 0),
                            .about_steps = trainer_about_steps(t),
