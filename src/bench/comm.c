@@ -13,7 +13,6 @@
 #include "run/compute_device.h"
 #include "run/launch.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

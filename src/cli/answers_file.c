@@ -170,12 +170,10 @@ bool answers_file_add(AnswersFile *file, json_t *answer, const char *input, size
 {
     g_autofree char *of = answer_owner(file->model, input, bytes);
     json_object_set_new(answer, "of", json_string(of));
-    char *line = json_dumps(answer, JSON_COMPACT);
+    g_autofree char *line = json_dumps(answer, JSON_COMPACT);
     json_decref(answer);
-    bool good = io_write(file->out, line, strlen(line), error) && io_write(file->out, "\n", 1, error) &&
-                io_flush(file->out, error);
-    free(line);
-    return good;
+    return io_write(file->out, line, strlen(line), error) && io_write(file->out, "\n", 1, error) &&
+           io_flush(file->out, error);
 }
 
 int64_t answers_file_stored(const AnswersFile *file)

@@ -351,15 +351,13 @@ static bool compares_by_tokens(const Run *runs, int n)
 /* The losses as PlotPoint, at most SERIES_POINTS of them. */
 static GArray *plot_points(const GArray *losses, SeriesAxis axis)
 {
-    Series series;
+    g_auto(Series) series;
     series_init(&series);
     for (guint i = 0; i < losses->len; i++) {
         const HistoryPoint *point = &g_array_index(losses, HistoryPoint, i);
         series_add(&series, point->step, point->tokens, NAN, point->loss);
     }
-    GArray *points = series_plot(&series, axis, 1);
-    series_clear(&series);
-    return points;
+    return series_plot(&series, axis, 1);
 }
 
 static double last_x(const GArray *points)

@@ -154,12 +154,11 @@ static void print_vectors(const Embedding *e, const Prompt *prompt, const float 
     for (guint i = 0; each && i < prompt->ids->len; i++)
         json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
     /* with --on-error skip a reader of these lines cannot count which line of the input each belongs to */
-    json_t *object = json_pack("{s:o*, s:o*, s:o}", "line", skips ? json_integer(prompt->line) : NULL, "ids",
-                               each ? json_ids(ids_of(prompt), prompt->ids->len) : NULL, "embedding", rows);
-    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* 9 digits restore an f32 exactly */
+    json_auto_t *object = json_pack("{s:o*, s:o*, s:o}", "line", skips ? json_integer(prompt->line) : NULL, "ids",
+                                    each ? json_ids(ids_of(prompt), prompt->ids->len) : NULL, "embedding", rows);
+    g_autofree char *line =
+        json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* 9 digits restore an f32 exactly */
     puts(line);
-    free(line);
-    json_decref(object);
 }
 
 static bool run_batch(Embedding *e, GError **error)

@@ -5,7 +5,7 @@
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
 #include "device/cuda/cuda.h"
-#include "device/device.h"
+#include "run/compute_device.h"
 
 #include <dnnl_version.h>
 #include <sys/utsname.h>
@@ -80,12 +80,11 @@ static json_t *describe_machine(void)
     g_autofree char *onednn = g_strdup_printf("%d.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
     g_autofree char *glib = g_strdup_printf("%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);
     long memory = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
-    Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
+    g_autoptr(Device) dev = device_open_cpu(0, precision_uniform(DT_F32));
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os, "processor",
                   cpu, "isa", dev->isa, "threads", dev->threads, "numa_nodes", cores_nodes(), "memory_mib",
                   (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
-    device_close(dev);
     add_gpus(object);
     add_ranks(object);
     return object;

@@ -41,9 +41,8 @@ bool generation_setting_matters(const char *key, const json_t *value)
 
 void generation_setting_append(GString *list, const char *key, const json_t *value)
 {
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    g_autofree char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
     g_string_append_printf(list, "%s%s %.60s", list->len ? ", " : "", key, text);
-    free(text);
 }
 
 void generation_config_tell_unused(const json_t *settings)

@@ -24,7 +24,7 @@ static const GOptionEntry entries[] = {
 static bool list(GError **error)
 {
     g_autofree char *folder = grammars_folder();
-    Grammars *grammars = grammars_open(NULL, error);
+    g_autoptr(GPtrArray) grammars = grammars_open(NULL, error);
     if (!grammars)
         return false;
     if (grammars->len == 0)
@@ -40,7 +40,6 @@ static bool list(GError **error)
         printf("%-12s %-8s %6d %6d  %s\n", grammar->name, grammar->version, grammar->abi, grammar->n_types,
                endings->str);
     }
-    g_ptr_array_unref(grammars);
     return true;
 }
 

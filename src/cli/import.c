@@ -4,6 +4,7 @@
 #include "model/hf/hf.h"
 #include "model/tensor_names.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/compute_device.h"
 #include "run/model_path.h"
 #include "text/tokenizer.h"
 
@@ -84,16 +85,13 @@ bool verb_import(int argc, char **argv, GError **error)
     const Form *form = form_named(from, error);
     if (form == NULL || !out_is_free(out, error))
         return false;
-    Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
-    Model *model = form->import(dev, argv[1], error);
+    g_autoptr(Device) dev = device_open_cpu(0, precision_uniform(DT_F32));
+    g_autoptr(Model) model = form->import(dev, argv[1], error);
     g_autofree char *beside = model && form->has_tokenizer ? tokenizer_find(argv[1], NULL) : NULL;
     g_autoptr(Tokenizer) tok = beside ? tokenizer_open(beside, error) : NULL;
     if (tok)
         model_tell_padding(model, tok, argv[1]);
     bool done = model && (tok || !beside) && save(out, model, tok, error);
-    if (model)
-        model_close(model);
-    device_close(dev);
     if (done)
         g_print("%s\n", out);
     return done;

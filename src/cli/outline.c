@@ -109,10 +109,9 @@ static bool choose_micro_batch(Outline *o, Config *config, const Machine *machin
         micro_batch_choose_for(config, o->enc, o->dec, fits_machine, &copy);
         return true;
     }
-    Device *dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
-    const bool done = dev == NULL || micro_batch_choose(config, o->enc, o->dec, dev, error);
-    device_close(dev);
-    return done;
+    g_autoptr(Device) dev =
+        compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
+    return dev == NULL || micro_batch_choose(config, o->enc, o->dec, dev, error);
 }
 
 /* The counters of the run that run.dir holds; zeros if it holds none. */
@@ -287,11 +286,10 @@ static bool time_step(Outline *o, Config *config, double measure_s, GError **err
         o->step_s = o->fill * times.step_s;
         return done;
     }
-    Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
+    g_autoptr(Device) dev = device_open_cpu((int)config->train.threads, config_precision(config));
     estimate_step(o, dev, PEAK_SECONDS);
     if (outline_seconds(o, MAX(o->steps, 0)) > SHORT_RUN_S) /* some processors are faster at first */
         estimate_step(o, dev, SUSTAINED_S);
-    device_close(dev);
     return true;
 }
 

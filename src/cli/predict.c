@@ -341,19 +341,16 @@ static bool open_predicted_task(Predictor *p, Task *task, const Config *config, 
  * task.data, else in task.valid. */
 static char **find_labels(const Predictor *p, const Config *config, GError **error)
 {
-    TaskFile train = { 0 }, valid = { 0 };
-    char **labels = NULL;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     const Task of_options = { .target = config->task.target, .labels = config->task.labels };
     if (*config->task.labels)
         return task_label_texts(p->task ? p->task : &of_options);
     if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid))
         return fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
-    if (p->task->labels || task_files(p->task, &config->task, &train, &valid, error))
-        labels = rank_collect_labels(p->task, &config->task, p->encoder.tok,
-                                     train.path && !config->task.trained ? &train : &valid, error);
-    g_free(train.path);
-    g_free(valid.path);
-    return labels;
+    if (!p->task->labels && !task_files(p->task, &config->task, &train, &valid, error))
+        return NULL;
+    return rank_collect_labels(p->task, &config->task, p->encoder.tok,
+                               train.path && !config->task.trained ? &train : &valid, error);
 }
 
 static bool open_ranking(Predictor *p, const Config *config, GError **error)

@@ -130,9 +130,8 @@ static bool parse_object(const PromptFormat *format, const char *line, Prompt *p
     if (object == NULL)
         return json_fail(&reason, error);
     const json_t *value = json_object_get(object, format->field);
-    char *shown = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    g_autofree char *shown = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     prompt->text = json_is_string(value) ? g_strdup(json_string_value(value)) : g_strdup(shown);
-    free(shown);
     prompt->framed = json_is_string(value) && !format->as_ids;
     return prompt_parse_json(format, value, format->field, prompt->ids, error);
 }

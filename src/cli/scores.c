@@ -208,12 +208,8 @@ bool print_score(const ScoreKind *kind, const ScoreResult *result, bool json, GE
 
 static bool compute_score(const ScoreKind *kind, const ScoreInput *in, GError **error)
 {
-    ScoreResult result;
-    if (!score_compute(&result, kind, in, &options, error))
-        return false;
-    bool good = print_score(kind, &result, as_json, error);
-    score_result_clear(&result);
-    return good;
+    g_auto(ScoreResult) result = { 0 };
+    return score_compute(&result, kind, in, &options, error) && print_score(kind, &result, as_json, error);
 }
 
 static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, GError **error)

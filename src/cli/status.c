@@ -74,16 +74,15 @@ static bool print_remnants(const GPtrArray *remnants, GError **error)
 /* Prints the status of a run. *bad grows by 1 if it needs help, *gone if its last checkpoint is missing. */
 static bool print_status(const char *dir, double silent_s, double stalled_s, int *bad, int *gone, GError **error)
 {
-    RunStatus status;
+    g_auto(RunStatus) status = { 0 };
     run_status_read(&status, dir, silent_s, stalled_s);
     g_autofree char *text = run_status_describe(&status, dir);
     *bad += needs_help(&status);
     *gone += status.lost >= 0;
-    const bool printed = !as_json || print_status_json(&status, dir, error);
-    if (!as_json)
-        fputs(text, stdout);
-    run_status_clear(&status);
-    return printed;
+    if (as_json)
+        return print_status_json(&status, dir, error);
+    fputs(text, stdout);
+    return true;
 }
 
 /* Adds the runs of all paths to `dirs`, and what is left of others to `remnants`. With several paths, one without a run

@@ -129,7 +129,7 @@ static bool look_at_runs(const GPtrArray *dirs, GHashTable *seen, bool draws)
     g_autoptr(GString) picture = g_string_new(draws ? "\033[H" : NULL);
     bool goes_on = false;
     for (guint i = 0; i < dirs->len; i++) {
-        RunStatus status;
+        g_auto(RunStatus) status = { 0 };
         const char *dir = dirs->pdata[i];
         run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
         g_autofree char *text = run_status_describe(&status, dir);
@@ -142,7 +142,6 @@ static bool look_at_runs(const GPtrArray *dirs, GHashTable *seen, bool draws)
         } else {
             print_changes(&status, dir, seen);
         }
-        run_status_clear(&status);
     }
     if (draws) {
         /* Clears the rest of each line, where the previous picture may have been longer. */

@@ -1,7 +1,5 @@
 #include "comm/queue.h"
 
-#include "base/check.h"
-
 const char *const comm_event_names[] = {
     [JOB_ALL_REDUCE] = "all-reduce",
     [JOB_REDUCE_SCATTER] = "reduce-scatter",

@@ -1,6 +1,7 @@
 /* batch.h: the input of one forward pass (one microbatch): token streams without padding, with targets and labels. */
 #pragma once
 
+#include <glib.h>
 #include <stdint.h>
 
 /* The tokens of several sequences, one sequence after another. Attention does not cross sequences; a sequence is a
@@ -56,6 +57,7 @@ Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
 /* An empty batch for n_packed packed sequences of enc_len and dec_len tokens, of up to most_samples samples each. */
 Batch *batch_new_packed(int32_t n_packed, int32_t most_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Batch, batch_free)
 /* Makes the batch empty; it keeps its capacity. */
 void batch_clear(Batch *batch);
 /* Appends one example to a batch with both streams: inputs (n_inputs) to enc; to dec the id decoder_start, then all

@@ -20,20 +20,18 @@ Classify *classify_open(Model *model, const Task *task, int64_t length, GError *
     if (!model_config_fits(model_config(model), length, error))
         return NULL;
     int64_t outputs = model_config_outputs(model_config(model));
-    Batch *batch = model_classifier_batch(length);
-    if (!model_reserve_classifier(model, batch, error)) {
-        batch_free(batch);
+    g_autoptr(Batch) batch = model_classifier_batch(length);
+    if (!model_reserve_classifier(model, batch, error))
         return NULL;
-    }
     Classify *classify = g_new0(Classify, 1);
     *classify = (Classify){ .model = model,
                             .task = task,
                             .outputs = outputs,
                             .by_token = task->learns == LABELS_TOKENS || task->learns == LABELS_SPAN,
                             .none = strstr(task->scores, "squad2") != NULL,
-                            .batch = batch,
                             .logits = g_new(float, (gsize)(MAX(batch->enc.max_tokens, batch->enc.max_seq) * outputs)),
                             .targets = g_ptr_array_new() };
+    classify->batch = g_steal_pointer(&batch);
     return classify;
 }
 

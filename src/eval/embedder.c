@@ -35,18 +35,16 @@ Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64
 {
     if (!check(model, pooling, max_tokens, texts_per_batch, error))
         return NULL;
-    Batch *batch = batch_new_packed((int32_t)texts_per_batch, PACKED_TEXTS, (int32_t)max_tokens, 0);
-    if (!model_reserve_encoder(model, batch, error)) {
-        batch_free(batch);
+    g_autoptr(Batch) batch = batch_new_packed((int32_t)texts_per_batch, PACKED_TEXTS, (int32_t)max_tokens, 0);
+    if (!model_reserve_encoder(model, batch, error))
         return NULL;
-    }
     Embedder *embedder = g_new0(Embedder, 1);
     gsize width = (gsize)model_config(model)->width;
     *embedder = (Embedder){ .model = model,
                             .pooling = pooling,
-                            .batch = batch,
                             .hidden = g_new(float, width *(gsize)batch->enc.max_tokens),
                             .pooled = g_new(float, width *(gsize)batch->enc.max_seq) };
+    embedder->batch = g_steal_pointer(&batch);
     return embedder;
 }
 

@@ -45,10 +45,9 @@ bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_
     g_autofree float *logits = g_try_new(float, (gsize)(n * vocab)), *weights = g_new0(float, (gsize)n);
     if (logits == NULL)
         return fail_machine(error, "no memory for the logits of %" G_GINT64_FORMAT " tokens", n);
-    Batch *batch = batch_new(1, (int32_t)n, 0);
+    g_autoptr(Batch) batch = batch_new(1, (int32_t)n, 0);
     batch_add_sequence(batch, &(BatchSequence){ .n = n, .ids = ids, .targets = ids, .weights = weights, .label = -1 });
     model_logits(model, batch, logits);
-    batch_free(batch);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] == mask) {
             if (!check_finite(model, "a logit", logits + i * vocab, MIN(vocab, n_pieces), error))

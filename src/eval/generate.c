@@ -154,14 +154,13 @@ static bool generate_alike(Model *model, const Prompts *prompts, int64_t first_p
                            Generation *out, GError **error)
 {
     int32_t each = options->beams > 1 ? options->beams : options->n;
-    Decoder *decoder = decoder_open(model, prompts, each, options->max_tokens, error);
+    g_autoptr(Decoder) decoder = decoder_open(model, prompts, each, options->max_tokens, error);
     if (decoder == NULL)
         return false;
     if (options->beams > 1)
         search_all(decoder, model, prompts, options, out);
     else
         write_answers(decoder, model, prompts, first_prompt, options, out);
-    decoder_close(decoder);
     return true;
 }
 

@@ -30,7 +30,7 @@ static void add_distinct(GPtrArray *labels, const char *label)
 /* As collect, of the dataset that a run was trained on: the second sequence of each document is a target. */
 static bool collect_trained(const char *prefix, const Tokenizer *tok, GPtrArray *labels, GError **error)
 {
-    Dataset *data = dataset_open(prefix, error);
+    g_autoptr(Dataset) data = dataset_open(prefix, error);
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
     bool good = data != NULL;
     for (int64_t i = 0; good && i < indexed_documents(data->set) && labels->len <= MOST_LABELS; i++) {
@@ -43,14 +43,13 @@ static bool collect_trained(const char *prefix, const Tokenizer *tok, GPtrArray 
         if (good && *label)
             add_distinct(labels, label);
     }
-    dataset_close(data);
     return good;
 }
 
 /* Appends the distinct right answers of the file to `labels`; stops when there are too many. */
 static bool collect(const Task *task, const TaskConfig *config, const TaskFile *file, GPtrArray *labels, GError **error)
 {
-    TaskReader *reader = task_reader_open(task, config, file, false, error);
+    g_autoptr(TaskReader) reader = task_reader_open(task, config, file, false, error);
     TaskExample example;
     Record record;
     GError *problem = NULL;
@@ -61,7 +60,6 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
             add_distinct(labels, example.targets->pdata[i]);
         task_example_clear(&example);
     }
-    task_reader_close(reader);
     return problem == NULL || fail_with(error, problem);
 }
 
@@ -221,7 +219,7 @@ static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranki
 {
     const int32_t n_labels = (int32_t)ranking->cu->len - 1, sequences = prompts->n * n_labels;
     const ModelConfig *config = model_config(model);
-    Decoder *decoder = decoder_open(model, prompts, n_labels, ranking->longest, error);
+    g_autoptr(Decoder) decoder = decoder_open(model, prompts, n_labels, ranking->longest, error);
     if (decoder == NULL)
         return false;
     g_autofree double *logprobs = g_new0(double, sequences);
@@ -231,7 +229,6 @@ static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranki
                                       : prompts->ids[prompts->cu[r / n_labels + 1] - 1];
     for (int32_t step = 0; step < ranking->longest; step++)
         score_step(decoder, ranking, config->vocab, sequences, step, tokens, logprobs);
-    decoder_close(decoder);
     for (int32_t r = 0; r < sequences; r++)
         if (!isfinite(logprobs[r]))
             return fail_not_finite(model, "a label a log-probability", logprobs[r], error);

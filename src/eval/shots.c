@@ -46,7 +46,7 @@ static void add_shot(Shots *shots, const TaskExample *example)
 Shots *shots_open(const Task *task, const TaskConfig *config, const TaskFile *file, const ShotOptions *options,
                   GError **error)
 {
-    TaskReader *reader = task_reader_open(task, config, file, true, error);
+    g_autoptr(TaskReader) reader = task_reader_open(task, config, file, true, error);
     TaskExample example;
     Record record;
     GError *problem = NULL;
@@ -63,12 +63,10 @@ Shots *shots_open(const Task *task, const TaskConfig *config, const TaskFile *fi
     }
     if (task_reader_skipped(reader) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_reader_skipped(reader));
-    task_reader_close(reader);
     if (!problem)
         return shots;
-    g_propagate_error(error, problem);
     shots_close(shots);
-    return NULL;
+    return fail_with(error, problem);
 }
 
 void shots_close(Shots *shots)

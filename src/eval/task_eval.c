@@ -41,7 +41,7 @@ static bool read_examples(TaskEval *eval, const TaskFile *file, GArray *keys, ui
 {
     TaskFile quiet = *file;
     quiet.quiet = keys != NULL; /* a second pass follows */
-    TaskExamples *examples = task_examples_open(eval->encoder.task, eval->encoder.config, &quiet, error);
+    g_autoptr(TaskExamples) examples = task_examples_open(eval->encoder.task, eval->encoder.config, &quiet, error);
     TaskExample example;
     Record record;
     GError *problem = NULL;
@@ -56,7 +56,6 @@ static bool read_examples(TaskEval *eval, const TaskFile *file, GArray *keys, ui
         else
             task_example_clear(&example);
     }
-    task_examples_close(examples);
     return problem == NULL || fail_with(error, problem);
 }
 
@@ -127,7 +126,7 @@ static bool answer_some(TaskEval *eval, Model *model, int32_t first, GString *te
 
 bool task_eval_check(const TaskEval *eval, GError **error)
 {
-    TaskScores scores = task_scores_new(eval->encoder.task);
+    g_auto(TaskScores) scores = task_scores_new(eval->encoder.task);
     g_autoptr(GArray) metrics = metric_list_new();
     bool good = true;
     for (guint i = 0; good && i < eval->examples->len; i++) {
@@ -135,9 +134,7 @@ bool task_eval_check(const TaskEval *eval, GError **error)
         good = task_scores_check_example(eval->encoder.task, example, "an example", error);
         task_scores_add(&scores, example, example->targets->len > 0 ? example->targets->pdata[0] : "");
     }
-    good = good && task_scores_metrics(&scores, metrics, error);
-    task_scores_free(&scores);
-    return good;
+    return good && task_scores_metrics(&scores, metrics, error);
 }
 
 /* Answers every size-th batch from number `rank` on. */
@@ -194,11 +191,9 @@ bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void)
     g_autofree char *all = gather_answers(ranks, texts, &bytes);
     if (!comm_check(ranks, error))
         return false;
-    TaskScores scores = task_scores_new(eval->encoder.task);
+    g_auto(TaskScores) scores = task_scores_new(eval->encoder.task);
     add_answers(eval, size, all, bytes, &scores);
-    good = task_scores_metrics(&scores, metrics, error);
-    task_scores_free(&scores);
-    return good;
+    return task_scores_metrics(&scores, metrics, error);
 }
 
 /* Appends a text as a code block of Markdown, which shows it as it is. */

@@ -26,7 +26,7 @@ static bool collect_answers(TaskExamples *examples, const Task *task, const Task
 {
     TaskFile quiet = *file;
     quiet.quiet = true;
-    TaskReader *reader = task_reader_open(task, config, &quiet, false, error);
+    g_autoptr(TaskReader) reader = task_reader_open(task, config, &quiet, false, error);
     if (!reader)
         return false;
     TaskExample example;
@@ -41,18 +41,15 @@ static bool collect_answers(TaskExamples *examples, const Task *task, const Task
             g_hash_table_insert(examples->answers, g_strdup(example.id), g_ptr_array_ref(example.targets));
         task_example_clear(&example);
     }
-    task_reader_close(reader);
     return problem == NULL || fail_with(error, problem);
 }
 
 TaskExamples *task_examples_open(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)
 {
-    TaskExamples *examples = g_new0(TaskExamples, 1);
-    if ((!task->merge_ids || collect_answers(examples, task, config, file, error)) &&
-        (examples->reader = task_reader_open(task, config, file, false, error)))
-        return examples;
-    task_examples_close(examples);
-    return NULL;
+    g_autoptr(TaskExamples) examples = g_new0(TaskExamples, 1);
+    const bool good = (!task->merge_ids || collect_answers(examples, task, config, file, error)) &&
+                      (examples->reader = task_reader_open(task, config, file, false, error));
+    return good ? g_steal_pointer(&examples) : NULL;
 }
 
 void task_examples_close(TaskExamples *examples)

@@ -230,14 +230,12 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                                    .language = task->language };
     for (char **name = names; *name; name++) {
         const ScoreKind *kind = score_find(*name);
-        ScoreResult result;
+        g_auto(ScoreResult) result = { 0 };
         if (!kind)
             return fail_unknown_score(*name, error);
         if (!score_compute(&result, kind, &in, &options, error))
             return fail_context(error, "%s", *name);
-        bool good = take(kind, &result, context, error);
-        score_result_clear(&result);
-        if (!good)
+        if (!take(kind, &result, context, error))
             return false;
     }
     return true;

@@ -17,6 +17,7 @@ typedef struct TaskScores {
 
 TaskScores task_scores_new(const Task *task);
 void task_scores_free(TaskScores *scores);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TaskScores, task_scores_free)
 /* Adds one example and the model's prediction, which is valid UTF-8. */
 void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction);
 /* The JSON object for one example in a file of answers, which score_read reads: "prediction", "references" and "group";

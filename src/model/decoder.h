@@ -20,6 +20,7 @@ typedef struct Prompts {
  * decoder or run a microbatch. A prompt too long, or an id outside the vocabulary, is a LOAM_ERROR_USER. */
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Decoder, decoder_close)
 /* Measures, with a model on the null device, the memory that a decoder needs for n prompts of `length` tokens and one
  * answer of max_tokens per prompt; the arenas of the model's workspace hold the result. LOAM_ERROR_USER if the model
  * does not accept such lengths. */

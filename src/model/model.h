@@ -23,6 +23,7 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
 Model *model_open_stages(Device *dev, const ModelConfig *config, Stages stages, bool gradients,
                          const char *const *frozen, const Sharding *shards, const Pipeline *pipeline, GError **error);
 void model_close(Model *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_close)
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
 Stages model_stages(const Model *model); /* the blocks that the model was opened with */

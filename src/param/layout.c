@@ -1,5 +1,4 @@
 /* layout.c: how a bucket's tensors lie in its memory, and which rows of them are a rank's part. */
-#include "base/check.h"
 #include "param/store.h"
 
 #include <string.h>

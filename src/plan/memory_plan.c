@@ -225,10 +225,9 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
         return false;
     const bool ok = measure_activations(&activations, &rank, config, input_length, target_length, error);
     if (ok) {
-        Batch *batch = model_full_batch(micro_of(config), input_length, target_length);
+        g_autoptr(Batch) batch = model_full_batch(micro_of(config), input_length, target_length);
         const Work work = config_ranks(config) == 1 ? count_update(&rank) : count_work(&rank, config, batch);
         set_plan(plan, &rank, config, input_length, target_length, &activations, &work);
-        batch_free(batch);
     }
     rank_clear(&rank);
     return ok;
@@ -240,15 +239,13 @@ static bool count_trained(const Config *config, int64_t *n, GError **error)
     Config one = *config; /* shallow copy */
     char no_cuts[] = "";
     one.parallel = (ParallelConfig){ .tensor = 1, .context = 1, .pipeline = 1, .interleave = 1, .cuts = no_cuts };
-    Device *null = device_open_null_of(config_precision(config));
-    Model *model = config_open_model(&one, null, error);
+    g_autoptr(Device) null = device_open_null_of(config_precision(config));
+    g_autoptr(Model) model = config_open_model(&one, null, error);
     *n = 0;
     for (int i = 0; model && i < params_count(model_params(model)); i++) {
         const ParamSpec *spec = params_spec(model_params(model), i);
         *n += spec->frozen ? 0 : spec->rows * MAX(spec->cols, 1);
     }
-    model_close(model);
-    device_close(null);
     return model != NULL;
 }
 

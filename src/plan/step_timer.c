@@ -6,8 +6,6 @@
 #include "plan/micro_batch.h"
 #include "run/compute_device.h"
 
-#include <inttypes.h>
-
 /* Fills the batch with random ids. An encoder-only or decoder-only model gets about as many targets as the objective
  * would give it: at random positions in an encoder, after a prefix without targets in a decoder. */
 static void fill_batch(StepTimer *timer)

@@ -4,7 +4,6 @@
 #include "base/file.h"
 
 #include <jansson.h>
-#include <string.h>
 
 #define START "[\n{\"name\":\"step" /* every trace starts with this: the first event is the whole step */
 
@@ -97,9 +96,8 @@ double trace_ranks_hidden(const TraceRanks *ranks)
 
 static void append_event_line(GString *text, json_t *object)
 {
-    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    g_autofree char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     g_string_append_printf(text, "%s\n%s", text->len > 1 ? "," : "", line);
-    free(line);
     json_decref(object);
 }
 

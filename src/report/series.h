@@ -27,6 +27,7 @@ typedef struct Series {
 
 void series_init(Series *series);
 void series_clear(Series *series);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Series, series_clear)
 /* Adds a value; one that is not finite leaves a gap. Ignores steps that are negative or not above the last one. */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
 /* The points as PlotPoint (report/plot.h), values times `scale`; those off the axis are left out. g_array_unref. */

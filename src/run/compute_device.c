@@ -78,10 +78,9 @@ static bool first_gpu_opens(void)
     char why[CUDA_WHY];
     G_GNUC_UNUSED g_autoptr(GMutexLocker) held = g_mutex_locker_new(&lock);
     if (!tried) {
-        Device *dev = device_open_cuda(0, precision_uniform(DT_F32), why);
+        g_autoptr(Device) dev = device_open_cuda(0, precision_uniform(DT_F32), why);
         tried = true;
         opens = dev != NULL;
-        device_close(dev);
     }
     return opens;
 }

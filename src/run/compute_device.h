@@ -5,6 +5,8 @@
 
 #include <glib.h>
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Device, device_close)
+
 /* Checks the name of a device, a value of train.device: "cpu" or NULL; "cuda" for GPU 0; "cuda:N" for GPU N; "auto" for
  * GPU 0 if it can be used, else the CPU. Another name is an error. */
 bool compute_device_check(const char *name, GError **error);

@@ -83,10 +83,8 @@ bool heartbeat_read(const char *dir, int rank, Heartbeat *beat)
         g_autofree char *text = io_read_regular(path, HEARTBEAT_BYTES, &bytes, NULL);
         if (text == NULL)
             return false;
-        json_t *root = json_loadb(text, bytes, 0, NULL);
-        bool read = take_beat(root, beat) && beat->rank == rank;
-        json_decref(root);
-        if (read)
+        json_auto_t *root = json_loadb(text, bytes, 0, NULL);
+        if (take_beat(root, beat) && beat->rank == rank)
             return true;
     }
     return false;

@@ -49,6 +49,7 @@ typedef struct RunResult {
  * the file cannot be read. run_result_clear frees the metrics, also after an error. */
 bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error);
 void run_result_clear(RunResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunResult, run_result_clear)
 /* How the set differs that was the first one at an evaluation that has no loss of the first set of data.valid: "another
  * held-out set than now, own". NULL means that the loss is there, or that there is none at all. g_free. */
 char *run_result_other_set(const RunResult *result);

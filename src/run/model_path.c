@@ -443,10 +443,8 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     const LoraConfig *theirs = &model_config(from)->lora;
     if (theirs->rank == 0 || same_adapters(&model_config(to)->lora, theirs))
         return copy_weights(to, from, error);
-    Model *merged = lora_merged(from, error);
-    bool done = merged && copy_weights(to, merged, error);
-    model_close(merged);
-    return done;
+    g_autoptr(Model) merged = lora_merged(from, error);
+    return merged && copy_weights(to, merged, error);
 }
 
 /* ---- without a copy ---- */

@@ -296,11 +296,10 @@ static char *last_log_line(const char *dir)
 
 bool run_told_error(const char *dir)
 {
-    RunStatus status = { 0 };
+    g_auto(RunStatus) status = { 0 };
     Logged logged;
     Heartbeat first;
     read_metrics(&status, dir, 0, &logged);
-    run_status_clear(&status);
     return heartbeat_read(dir, 0, &first) && is_told(&first, logged.failed_s);
 }
 

@@ -51,6 +51,7 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
  * counts as stopped, and so does one that ended at train.stop_at. Missing and damaged files give unknown values. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunStatus, run_status_clear)
 /* Whether an error that is the last event ended the last start of the run, whatever its heartbeats say. */
 bool run_told_error(const char *dir);
 /* The status as lines of text, the first one "RUN: alive". g_free. */

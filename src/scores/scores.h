@@ -100,6 +100,7 @@ const ScoreKind *score_at(size_t i);
 bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options,
                    GError **error);
 void score_result_clear(ScoreResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ScoreResult, score_result_clear)
 
 /* ---- reading an input from files ---- */
 

@@ -12,8 +12,6 @@
 #include "train/train.h"
 #include "train/trainer.h"
 
-#include <string.h>
-
 #define PREFETCH_DEPTH 8
 #define RATE_JUMP      0.02 /* share of the peak by which a changed learning rate is told */
 
@@ -236,11 +234,9 @@ static bool open_directory(Trainer *t, GError **error)
         return false;
     if (comm_rank(t->mesh.world) == 0 && !rollback_finish(t->config.run.dir, error))
         return false;
-    RunRecord record = config_record_of_run(t->config.run.dir);
-    const bool same =
-        config_settle_schedule(&t->config, &record, error) && config_check_run(&t->config, &record, t->changes, error);
-    config_record_clear(&record);
-    return same;
+    g_auto(RunRecord) record = config_record_of_run(t->config.run.dir);
+    return config_settle_schedule(&t->config, &record, error) &&
+           config_check_run(&t->config, &record, t->changes, error);
 }
 
 /* If steps are left: fails if the disk has no space for a checkpoint, warns if it has too little for those of the whole

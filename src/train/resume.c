@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "run/best.h"
+#include "run/compute_device.h"
 #include "run/metric_lines.h"
 #include "run/model_path.h"
 #include "train/trainer.h"
@@ -38,16 +39,12 @@ static bool copy_init(Trainer *t, char **tokenizer, GError **error)
     if (!model_load_path(t->model, init, &loaded, tokenizer, error) || loaded)
         return loaded || fail_context(error, "train.init");
     /* The other model is loaded in f32, so that no weight is rounded twice. */
-    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32));
-    Model *source = model_open_path(init, dev, false, tokenizer, error);
-    if (source == NULL) {
-        device_close(dev);
+    g_autoptr(Device) dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32));
+    g_autoptr(Model) source = model_open_path(init, dev, false, tokenizer, error);
+    if (source == NULL)
         return fail_context(error, "train.init");
-    }
     bool same = model_copy_weights(t->model, source, error);
     token_roles_copy(model_roles(t->model), model_roles(source));
-    model_close(source);
-    device_close(dev);
     return same || fail_context(error, "train.init %s", init);
 }
 

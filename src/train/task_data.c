@@ -56,7 +56,7 @@ void trainer_drop_unchecked(const Trainer *t)
 void trainer_note_table(const Trainer *t)
 {
     Task task;
-    TaskFile train = { 0 }, valid = { 0 };
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     TaskConfig named = t->config.task; /* shallow copy, with its own files instead of the run's copy of them */
     named.held_out = NULL;
     if (comm_rank(t->mesh.world) > 0 || !task_is_set(&named) || !task_configure(&task, &named, NULL) ||
@@ -71,8 +71,6 @@ void trainer_note_table(const Trainer *t)
                     valid.path && !t->config.task.held_out
                         ? ", from which only its scores come (it was started by an earlier version)"
                         : "");
-    g_free(train.path);
-    g_free(valid.path);
 }
 
 bool trainer_prepare_task(Trainer *t, GError **error)

@@ -334,14 +334,13 @@ static void read_states(const GPtrArray *runs)
     int n = 0;
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
-        RunStatus status;
+        g_auto(RunStatus) status = { 0 };
         run_status_read(&status, run->dir, RUN_SILENT_S, RUN_STALLED_S);
         run->failed = status.state == RUN_FAILED;
         if (status.state != RUN_ENDED && status.state != RUN_UNKNOWN && !run->failed) {
             n++;
             example = run->dir;
         }
-        run_status_clear(&status);
     }
     if (n > 0)
         log_warning("%d of %u runs have not ended (such as %s): their scores are those so far", n, runs->len, example);

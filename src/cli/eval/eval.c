@@ -273,7 +273,7 @@ static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, c
                               const char *model_path, GError **error)
 {
     EvalOptions options = *o;
-    Python python;
+    g_auto(Python) python = { 0 };
     if (o->rank_by || o->shots > 0)
         return fail_user(error, "--rank and --shots are for tasks whose answers are texts, not programs");
     if (!python_find(&python, o->python_name, error))
@@ -288,9 +288,7 @@ static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, c
     options.run.unsafe = o->unsafe;
     if (options.run.jobs == 0)
         options.run.jobs = (int)g_get_num_processors();
-    const bool good = eval_programs(loaded, config, model_path, &options, error);
-    python_clear(&python);
-    return good;
+    return eval_programs(loaded, config, model_path, &options, error);
 }
 
 /* The name of an option for programming tasks that the user set; NULL means none. */

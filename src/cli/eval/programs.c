@@ -67,10 +67,9 @@ static void free_item(gpointer data)
 
 static bool find_problems(Run *run, const TaskConfig *config, GError **error)
 {
-    TaskFile train;
+    g_auto(TaskFile) train = { 0 };
     if (!task_files(&run->task, config, &train, &run->file, error))
         return false;
-    g_free(train.path);
     return run->file.path || fail_user(error, "task.valid is not set: the file of the problems");
 }
 
@@ -103,7 +102,7 @@ static void leave_out(Run *run, const TaskConfig *config, GError **problem)
 
 static bool read_problems(Run *run, const TaskConfig *config, GError **error)
 {
-    TaskReader *reader = task_reader_open(&run->task, config, &run->file, false, error);
+    g_autoptr(TaskReader) reader = task_reader_open(&run->task, config, &run->file, false, error);
     const guint most = run->options->samples > 0 ? (guint)MIN(run->options->samples, G_MAXUINT) : G_MAXUINT;
     GError *problem = NULL;
     run->partly = run->options->samples > 0;
@@ -114,12 +113,9 @@ static bool read_problems(Run *run, const TaskConfig *config, GError **error)
             leave_out(run, config, &problem);
     }
     run->partly |= reader && task_reader_skipped(reader) > 0;
-    task_reader_close(reader);
     if (problem)
-        g_propagate_error(error, problem);
-    if (!reader || problem)
-        return false;
-    return run->items->len > 0 || fail_user(error, "%s: no problem in it", run->file.path);
+        return fail_with(error, problem);
+    return reader && (run->items->len > 0 || fail_user(error, "%s: no problem in it", run->file.path));
 }
 
 /* ---- results ---- */
@@ -147,7 +143,7 @@ static void count_program(Run *run, ProgramItem *item, bool passed, bool passed_
 static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *found, GError **error)
 {
     g_autofree char *key = completion_key(run, item, text);
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     *found = false;
     if (!run->out)
         return true;
@@ -158,7 +154,6 @@ static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *fou
     if (answer && result)
         count_program(run, item, json_is_true(json_object_get(answer, "passed")),
                       json_is_true(json_object_get(answer, "passed_base")), result);
-    json_decref(answer);
     return !*found || result || fail_user(error, "%s: a line has no result", run->options->out);
 }
 

@@ -67,7 +67,7 @@ static bool write_answer(Run *run, const TaskExample *example, const char *promp
 static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
 {
     g_autofree char *key = run->out ? answer_key(example) : NULL;
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     if (run->out && !answers_file_next(run->out, key, strlen(key), &answer, error))
         return false;
     const char *prediction = json_string_value(json_object_get(answer, "prediction"));
@@ -76,7 +76,6 @@ static bool take_stored(Run *run, const TaskExample *example, bool *found, GErro
         return fail_user(error, "%s: an answer has no prediction", run->out_path);
     if (answer)
         task_scores_add(&run->scores, example, prediction);
-    json_decref(answer);
     return true;
 }
 
@@ -350,7 +349,7 @@ static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *opt
 {
     char *const read[] = { file->path };
     g_autofree char *settings = answers_settings(run, options);
-    TaskExamples *examples = NULL;
+    g_autoptr(TaskExamples) examples = NULL;
     bool good = !options->out || io_check_apart(options->out, read, 1, error);
     good = good && (examples = task_examples_open(&run->task, run->config, file, error)) != NULL &&
            (!options->out || (run->out = answers_file_open(options->out, model_hash(run->loaded, settings), file->path,
@@ -362,23 +361,17 @@ static bool evaluate_file(Run *run, const TaskFile *file, const EvalOptions *opt
         good = fail_user(error, "%s: no example to evaluate on", file->path);
     if (good)
         report_overlap(run, file);
-    good = good && report_task(run, file, examples, options, error);
-    task_examples_close(examples);
-    return good;
+    return good && report_task(run, file, examples, options, error);
 }
 
 /* Evaluates. With --rank and no task.labels, labels are the distinct answers in the training data, if any. */
 static bool evaluate_task(Run *run, const EvalOptions *options, GError **error)
 {
-    TaskFile train = { 0 }, file = { 0 };
-    const bool good = task_scores_check(&run->task, error) &&
-                      task_labels_check(&run->task, run->config->classes, error) &&
-                      find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
-                      open_ranking(run, train.path && !run->config->trained ? &train : &file, options, error) &&
-                      evaluate_file(run, &file, options, error);
-    g_free(train.path);
-    g_free(file.path);
-    return good;
+    g_auto(TaskFile) train = { 0 }, file = { 0 };
+    return task_scores_check(&run->task, error) && task_labels_check(&run->task, run->config->classes, error) &&
+           find_files(run, &train, &file, error) && open_shots(run, &train, options, error) &&
+           open_ranking(run, train.path && !run->config->trained ? &train : &file, options, error) &&
+           evaluate_file(run, &file, options, error);
 }
 
 /* Opens run->overlap if the model is of a run that has its dataset of a task. */

@@ -249,11 +249,10 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
 
 static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int64_t n, GError **error)
 {
-    Batch *batch = loader_batch(loader, 1);
+    g_autoptr(Batch) batch = loader_batch(loader, 1);
     bool good = true;
     for (int64_t i = first; good && i < first + n; i++)
         good = loader_get(loader, i, 1, batch, error) && print_row(loader, tok, i, batch, error);
-    batch_free(batch);
     return good;
 }
 

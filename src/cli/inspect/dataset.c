@@ -327,12 +327,11 @@ static bool show_dataset(const Dataset *data, const Tokenizer *tok, GError **err
     if (check && !dataset_check(data, vocab, &found, error))
         return false;
     const Lengths lengths = measure_lengths(data->set);
-    json_t *checked = check ? check_json(&found, vocab) : NULL;
+    json_auto_t *checked = check ? check_json(&found, vocab) : NULL;
     bool good = as_json ? print_dataset_json(data, &lengths, tok, checked, error)
                         : print_dataset_text(data, &lengths, tok, error);
     if (good && check && !as_json)
         print_check(&found, vocab);
-    json_decref(checked);
     return good && judge(data, &found, vocab, error);
 }
 
@@ -347,9 +346,7 @@ bool inspect_dataset(int argc, char **argv, GError **error)
                          n_shown);
     if (g_str_has_suffix(argv[1], ".bin") || g_str_has_suffix(argv[1], ".idx"))
         *strrchr(argv[1], '.') = 0;
-    Dataset *data = dataset_open(argv[1], error);
+    g_autoptr(Dataset) data = dataset_open(argv[1], error);
     g_autoptr(Tokenizer) tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
-    bool good = data && (tok || !tokenizer_file) && show_dataset(data, tok, error);
-    dataset_close(data);
-    return good;
+    return data && (tok || !tokenizer_file) && show_dataset(data, tok, error);
 }

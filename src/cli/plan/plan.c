@@ -256,7 +256,8 @@ static void add_gpu(GString *lines, const Outline *o, const MemoryPlan *plan)
 {
     const Config *config = o->config;
     g_autoptr(GError) problem = NULL;
-    Device *dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
+    g_autoptr(Device) dev =
+        compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
     if (dev == NULL) {
         plan_line(lines, "", "not compared with a GPU's, since none can be used here; --machine compares it");
         return;
@@ -266,7 +267,6 @@ static void add_gpu(GString *lines, const Outline *o, const MemoryPlan *plan)
         plan_line(lines, "", "fits: %s has %s free", dev->gpu.name, has);
     else
         plan_line(lines, "", "does not fit: %s", problem->message);
-    device_close(dev);
 }
 
 /* Warns if the run does not fit this machine's memory, has more compute threads (train.threads of each rank) than this
@@ -276,9 +276,8 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
     g_autoptr(GError) problem = NULL;
     const double days = o->steps > 0 ? outline_seconds(o, o->steps) / 86400 : 0;
     if (!compute_device_is_gpu(o->config->train.device)) {
-        Device *dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
+        g_autoptr(Device) dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
         memory_check(plan, o->config, o->enc, o->dec, dev, &problem);
-        device_close(dev);
         compute_device_check_threads((int)o->config->train.threads, config_ranks(o->config));
     }
     if (problem)
@@ -535,7 +534,7 @@ static void advise_run(const Config *config)
     g_autoptr(GError) problem = NULL;
     g_autofree char *examples = g_build_filename(config->run.dir, "task", "train", NULL),
                     *held_out = g_strconcat(examples, "-valid", NULL), *sidecar = g_strconcat(held_out, ".json", NULL);
-    RunRecord record = config_record_of_run(config->run.dir);
+    g_auto(RunRecord) record = config_record_of_run(config->run.dir);
     Config trained = *config; /* shallow copy, with the datasets that training makes of a task */
     if (task_is_set(&config->task))
         trained.data.train = examples;
@@ -543,7 +542,6 @@ static void advise_run(const Config *config)
         trained.data.valid = held_out;
     if (!config_check_run(&trained, &record, changes, &problem))
         log_warning("loam train will refuse this: %s", problem->message);
-    config_record_clear(&record);
 }
 
 bool verb_plan(int argc, char **argv, GError **error)

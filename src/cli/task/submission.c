@@ -117,9 +117,8 @@ static json_t *spell(Writer *w, const char *prediction)
 
 static void append_json(GString *text, json_t *object)
 {
-    char *line = json_dumps(object, JSON_COMPACT);
+    g_autofree char *line = json_dumps(object, JSON_COMPACT);
     g_string_append_printf(text, "%s\n", line);
-    free(line);
 }
 
 static void submit_row(Writer *w, int64_t index, json_t *label)

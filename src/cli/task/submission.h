@@ -22,3 +22,4 @@ typedef struct SubmissionText {
  * submission_text_clear, also after an error. */
 bool submission_read(const Submission *form, const char *path, SubmissionText *out, GError **error);
 void submission_text_clear(SubmissionText *text);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SubmissionText, submission_text_clear)

@@ -70,11 +70,11 @@ static void print_example(const TaskExample *example, int64_t number)
 
 static bool show_task(const Task *task, const TaskConfig *config, GError **error)
 {
-    TaskFile train, valid;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     if (!task_files(task, config, &train, &valid, error))
         return false;
     const TaskFile *file = show_valid || !train.path ? &valid : &train;
-    TaskReader *reader = NULL;
+    g_autoptr(TaskReader) reader = NULL;
     bool good = file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
     const bool trains = file != &valid; /* the file is trained on, so each example needs a target */
     good = good && (reader = task_reader_open(task, config, file, trains, error)) != NULL;
@@ -85,18 +85,12 @@ static bool show_task(const Task *task, const TaskConfig *config, GError **error
         print_example(&example, n);
         task_example_clear(&example);
     }
-    if (problem) {
-        g_propagate_error(error, problem);
-        good = false;
-    }
+    if (problem)
+        return fail_with(error, problem);
     if (good && task_reader_count(reader) == 0)
-        good = fail_user(error, "%s: the file holds no examples", file->path);
-    task_reader_close(reader);
+        return fail_user(error, "%s: the file holds no examples", file->path);
     fflush(stdout); /* a large file takes a while */
-    good = good && (!train.path || task_compare(task, config, &train, &valid, error));
-    g_free(train.path);
-    g_free(valid.path);
-    return good;
+    return good && (!train.path || task_compare(task, config, &train, &valid, error));
 }
 
 static bool show_examples(int argc, char **argv, GError **error)
@@ -125,13 +119,10 @@ static const GOptionEntry prepare_entries[] = {
 /* Whether the task has examples that are held out into PREFIX-valid. */
 static bool find_valid(bool *found, const Task *task, const TaskConfig *config, GError **error)
 {
-    TaskFile train, valid;
-    if (!task_files(task, config, &train, &valid, error))
-        return false;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
+    const bool read = task_files(task, config, &train, &valid, error);
     *found = valid.path != NULL;
-    g_free(train.path);
-    g_free(valid.path);
-    return true;
+    return read;
 }
 
 static bool prepare_task(Config *config, const Task *task, GError **error)
@@ -193,7 +184,7 @@ static bool submit(const Submission *form, const char *task, const char *path, G
 {
     g_autofree char *target = g_build_filename(out_folder, submission_file(form), NULL);
     char *const read[] = { (char *)path };
-    SubmissionText made;
+    g_auto(SubmissionText) made;
     bool good = submission_read(form, path, &made, error) && io_make_directories(out_folder, error) &&
                 io_check_apart(target, read, 1, error) && io_write_file(target, made.text->str, made.text->len, error);
     if (good && made.unknown > 0)
@@ -201,7 +192,6 @@ static bool submit(const Submission *form, const char *task, const char *path, G
                     made.n, task, made.stands_as);
     if (good)
         log_info("%s: %" PRId64 " predictions", target, made.n);
-    submission_text_clear(&made);
     return good;
 }
 

@@ -7,8 +7,6 @@
 #include "base/check.h"
 #include "comm/nccl/group.h"
 
-#include <string.h>
-
 enum {
     PIECES = 4 << 20,      /* f32 numbers of all ranks that are received at a time for a sum */
     LEAST_PIECE = 1 << 16, /* of which at least this many per rank */

@@ -45,6 +45,7 @@ typedef struct Dataset {
  * folder with a file train.idx, as fairseq-preprocess writes it, which means the path prefix FOLDER/train. */
 Dataset *dataset_open(const char *path, GError **error);
 void dataset_close(Dataset *data);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Dataset, dataset_close)
 /* Copies n tokens to `out`, starting at token `from` of a sequence of PREFIX.idx and continuing into the following
  * sequences. An id outside [0, vocab) is an error that names the document and the token. */
 bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
@@ -72,6 +73,7 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
 /* Reads a PREFIX.json into *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DatasetMeta, dataset_meta_clear)
 /* A warning, or below DATASET_UNKNOWN_SHARE a line of information, about the unknown tokens of a dataset. name: the
  * dataset in the message. Nothing is said if there are none, or if their number is not known. */
 void dataset_report_unknown(const DatasetMeta *meta, const char *name);

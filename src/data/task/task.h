@@ -164,6 +164,8 @@ typedef struct TaskFile {
  * task.data. If task.data is a folder, the files in it have the official names of the benchmark. valid->path becomes
  * NULL if there is no evaluation data. */
 bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error);
+void task_file_clear(TaskFile *file);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TaskFile, task_file_clear)
 
 /* Sets config->held_out to the copy beside the dataset PREFIX-valid of task_prepare, or to NULL if it has none. valid:
  * the path prefix of that dataset. The path lives as long as the program. */
@@ -174,6 +176,7 @@ typedef struct TaskReader TaskReader;
 TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const TaskFile *file, bool needs_target,
                              GError **error);
 void task_reader_close(TaskReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TaskReader, task_reader_close)
 /* Reads the next example (free its fields with task_example_clear) and the record that it was made from, which is valid
  * until the next call. Returns false at the end of the file (error unset) or on an error. With task.on_error=skip, bad
  * records are skipped and counted, and the first ones are logged. */

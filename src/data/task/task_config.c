@@ -336,6 +336,11 @@ void task_use_copy(TaskConfig *config, const char *valid)
     config->held_out = g_file_test(path, G_FILE_TEST_EXISTS) ? g_intern_string(path) : NULL;
 }
 
+void task_file_clear(TaskFile *file)
+{
+    g_clear_pointer(&file->path, g_free);
+}
+
 bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error)
 {
     double share = 0;

@@ -175,20 +175,17 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 {
     g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GPtrArray) sorted = g_ptr_array_new();
-    TaskFile train, valid;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     if (task->labels)
         return g_strdup(task->labels);
     if (!task_files(task, config, &train, &valid, error))
         return NULL;
     train.part = TASK_PART_ALL;
     train.quiet = true;
-    TaskReader *reader = train.path ? task_reader_open(task, config, &train, true, error) : NULL;
+    g_autoptr(TaskReader) reader = train.path ? task_reader_open(task, config, &train, true, error) : NULL;
     bool good = reader && task_reader_each(reader, add_names, &(ClassNames){ task, names }, error);
     if (train.path == NULL)
         fail_user(error, "model.labels is not set, and there is no task.data to take the names of the classes from");
-    task_reader_close(reader);
-    g_free(train.path);
-    g_free(valid.path);
     GHashTableIter each;
     gpointer name;
     g_hash_table_iter_init(&each, names);

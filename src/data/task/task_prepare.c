@@ -408,7 +408,7 @@ static bool prepare_both(const TaskEncoder *encoder, const TaskFile *train, cons
 
 bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error)
 {
-    TaskFile train, valid;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     if (!task_files(encoder->task, encoder->config, &train, &valid, error))
         return false;
     g_autofree char *folder = g_path_get_dirname(prefix);
@@ -416,10 +416,7 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
     if (good)
         advise_task(encoder->task, encoder->config, train.path);
     const bool same = good && task_files_same(&train, &valid);
-    good = good && io_make_directories(folder, error) && prepare_both(encoder, &train, &valid, same, prefix, error);
-    g_free(train.path);
-    g_free(valid.path);
-    return good;
+    return good && io_make_directories(folder, error) && prepare_both(encoder, &train, &valid, same, prefix, error);
 }
 
 /* ---- lengths ---- */
@@ -442,23 +439,19 @@ static bool measure_file(TaskEncoder *encoder, const TaskFile *file, GError **er
 {
     TaskFile quiet = *file;
     quiet.quiet = true;
-    TaskReader *reader = task_reader_open(encoder->task, encoder->config, &quiet, false, error);
-    const bool good = reader && task_reader_each(reader, measure_example, encoder, error);
-    task_reader_close(reader);
-    return good;
+    g_autoptr(TaskReader) reader = task_reader_open(encoder->task, encoder->config, &quiet, false, error);
+    return reader && task_reader_each(reader, measure_example, encoder, error);
 }
 
 bool task_measure(const TaskEncoder *encoder, TaskLengths *longest, GError **error)
 {
     TaskEncoder own = *encoder;
-    TaskFile train, valid;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
     own.input_length = own.target_length = INT32_MAX;
     if (!task_files(encoder->task, encoder->config, &train, &valid, error))
         return false;
     const bool good =
         (!train.path || measure_file(&own, &train, error)) && (!valid.path || measure_file(&own, &valid, error));
     *longest = (TaskLengths){ own.longest_input, MAX(own.longest_target, 1) };
-    g_free(train.path);
-    g_free(valid.path);
     return good;
 }

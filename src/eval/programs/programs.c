@@ -39,10 +39,8 @@ static char *plain_path(const char *path, bool is_folder)
         return g_strdup(path);
     g_autofree char *folder = is_folder ? g_strdup(path) : g_path_get_dirname(path),
                     *name = is_folder ? NULL : g_path_get_basename(path);
-    char *resolved = realpath(folder, NULL);
-    char *plain = resolved ? g_build_filename(resolved, name, NULL) : g_strdup(path);
-    free(resolved);
-    return plain;
+    g_autofree char *resolved = realpath(folder, NULL);
+    return resolved ? g_build_filename(resolved, name, NULL) : g_strdup(path);
 }
 
 bool python_find(Python *out, const char *name, GError **error)
@@ -105,14 +103,13 @@ bool problem_read(Problem *out, const Task *task, const Record *record, GError *
         if (list ? !json_is_array(value) : !json_is_string(value))
             return fail_user(error, "%s: the field \"%s\" is no %s", record->where, *field, list ? "list" : "text");
     }
-    char *json = record->text ? NULL : json_dumps(record->levels[record->n_levels - 1], JSON_COMPACT);
+    g_autofree char *json = record->text ? NULL : json_dumps(record->levels[record->n_levels - 1], JSON_COMPACT);
     *out = (Problem){ .id = json_deep_copy(id),
                       .name = json_is_string(id) ? g_strdup(json_string_value(id))
                                                  : g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(id)),
                       .prefix = g_strdup(tests != TESTS_MBPP && prompt ? json_string_value(prompt) : ""),
                       .json = g_strdelimit(g_strdup(json ? json : record->text), "\r\n", ' '),
                       .tests = tests };
-    free(json);
     return true;
 }
 
@@ -240,14 +237,13 @@ static bool run_one(Trial *trial, const ProgramOptions *options, GError **error)
     job.limits.memory_bytes = options->memory_bytes;
     job.limits.folder_bytes = FOLDER_BYTES;
     job.limits.processes++; /* that of the tests */
-    SandboxResult result;
+    g_auto(SandboxResult) result = { 0 };
     if (trial->result)
         return true;
     if (!sandbox_run(&result, &job, error))
         return false;
     if (!read_answer(trial, &result, token))
         trial->result = describe_end(&result);
-    sandbox_result_clear(&result);
     return true;
 }
 
@@ -298,11 +294,10 @@ bool programs_check(const ProgramOptions *options, GError **error)
                              .shown = (const char *const *)options->python->folders,
                              .limits = sandbox_limits_default,
                              .unsafe = options->unsafe };
-    SandboxResult result;
+    g_auto(SandboxResult) result = { 0 };
     if (!sandbox_run(&result, &job, error))
         return false;
     const bool good = result.end == SANDBOX_EXITED && result.status == 0;
     g_autofree char *said = g_strdelimit(g_strchomp(g_utf8_make_valid(result.err->str, -1)), "\n", ' ');
-    sandbox_result_clear(&result);
     return good || fail_machine(error, "%s does not run in the sandbox: %s", options->python->path, said);
 }

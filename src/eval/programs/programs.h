@@ -43,6 +43,7 @@ typedef struct Python {
 /* Runs the interpreter (name: a path, or searched in PATH) to find its folders. Free with python_clear if true. */
 bool python_find(Python *out, const char *name, GError **error);
 void python_clear(Python *python);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Python, python_clear)
 
 typedef struct ProgramOptions {
     const Python *python;

@@ -116,14 +116,12 @@ static bool read_machine_file(Machine *machine, const char *path, GError **error
     text = io_read_file(path, FILE_BYTES, &length, error);
     if (text == NULL)
         return false;
-    json_t *root = json_loadb(text, length, 0, &problem);
+    json_auto_t *root = json_loadb(text, length, 0, &problem);
     if (root == NULL)
         return fail_user(error, "%s is not a measurement of loam bench comm --out: not JSON", path);
     *machine = (Machine){ .watts = 0 };
     g_strlcpy(machine->name, base, sizeof machine->name);
-    bool ok = read_machine(machine, json_object_get(root, "machine"), path, error);
-    json_decref(root);
-    return ok;
+    return read_machine(machine, json_object_get(root, "machine"), path, error);
 }
 
 bool machine_find(Machine *machine, const char *name, GError **error)

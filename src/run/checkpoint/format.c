@@ -124,9 +124,8 @@ void checkpoint_hex(uint64_t hash, char hex[17])
 
 static void checksum(json_t *root, char hex[17])
 {
-    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    g_autofree char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     checkpoint_hex(XXH3_64bits(text, strlen(text)), hex);
-    free(text);
 }
 
 void checkpoint_seal(json_t *root)

@@ -4,7 +4,6 @@
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -91,8 +91,8 @@ static char *file_name(const Snapshot *snapshot, bool states)
 static bool write_file(const Snapshot *snapshot, bool states, const char *folder, json_t *files, GError **error)
 {
     g_autofree char *name = file_name(snapshot, states), *path = g_build_filename(folder, name, NULL);
-    SafeWriter *writer = safetensors_writer_new();
-    json_t *boxes = json_object();
+    g_autoptr(SafeWriter) writer = safetensors_writer_new();
+    json_auto_t *boxes = json_object();
     bool done = true;
     for (guint i = 0; i < snapshot->tensors->len; i++) {
         const StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
@@ -113,8 +113,6 @@ static bool write_file(const Snapshot *snapshot, bool states, const char *folder
         json_object_set_new(files, name,
                             json_pack("{s:I, s:s, s:O}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
     }
-    json_decref(boxes);
-    safetensors_writer_free(writer);
     return done;
 }
 
@@ -130,11 +128,10 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
 /* Adds the entries of the other ranks to `files`. Fails if a rank is lost: its parts would be missing. */
 static bool share_files(Comm *ranks, json_t *files, GError **error)
 {
-    char *text = json_dumps(files, JSON_COMPACT);
+    g_autofree char *text = json_dumps(files, JSON_COMPACT);
     size_t room = (size_t)comm_max(ranks, (int64_t)strlen(text)) + 1;
     g_autofree char *own = g_malloc0(room), *all = g_malloc0(room * (size_t)comm_size(ranks));
     g_strlcpy(own, text, room);
-    free(text);
     comm_share(ranks, all, own, room);
     if (!comm_check(ranks, error))
         return false;

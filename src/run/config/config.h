@@ -220,6 +220,7 @@ typedef struct RunRecord {
 /* Reads the record of the newest checkpoint whose state.json is valid. config_record_clear frees it. */
 RunRecord config_record_of_run(const char *dir);
 void config_record_clear(RunRecord *record);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunRecord, config_record_clear)
 
 /* The file with the configuration of the run's last start: unlike config.yaml, nobody edits RUN/started.yaml. It is
  * config.yaml if an earlier version started the run. g_free. */

@@ -225,11 +225,10 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
         add_kind(&config.model, kind, NULL, "the task", layers);
     if (task || config.model.family != FAMILY_BERT)
         return true;
-    DatasetMeta meta = { 0 };
+    g_auto(DatasetMeta) meta = { 0 };
     bool good = read_labels(&config, &meta, error);
     if (good && meta.label_kind != LABELS_NONE)
         add_kind(&config.model, meta.label_kind, meta.labels, config.data.train, layers);
-    dataset_meta_clear(&meta);
     return good;
 }
 
@@ -264,13 +263,11 @@ static void add_language_head(const GPtrArray *given, const ModelConfig *start, 
 /* Appends model.vocab of the run in DIR, as its newest checkpoint records it or, without a record, its config.yaml. */
 static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
 {
-    RunRecord record = config_record_of_run(dir);
+    g_auto(RunRecord) record = config_record_of_run(dir);
     const char *vocab = json_string_value(json_object_get(record.options, "model.vocab"));
     if (vocab)
         option_settings_add(layers, "model.vocab", vocab, dir);
-    const bool good = vocab || !run_has_config(dir) || add_from_run(dir, of_the_vocab, layers, error);
-    config_record_clear(&record);
-    return good;
+    return vocab || !run_has_config(dir) || add_from_run(dir, of_the_vocab, layers, error);
 }
 
 /* Appends the settings of model.preset, except a vocabulary that weights of train.init (start; vocab 0 means none) or

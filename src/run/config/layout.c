@@ -3,7 +3,6 @@
 #include "run/config/config.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* A rank's first feed-forward channel is a multiple of this: one Philox draw gives dropout masks of four channels. */
 #define CHANNELS 4

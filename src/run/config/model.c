@@ -111,13 +111,8 @@ void config_share_length(Config *config)
 static bool own_is_scored(const TaskConfig *config)
 {
     Task task;
-    TaskFile train, valid;
-    if (!task_configure(&task, config, NULL) || !task_files(&task, config, &train, &valid, NULL))
-        return true;
-    const bool found = valid.path != NULL;
-    g_free(train.path);
-    g_free(valid.path);
-    return found;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
+    return !task_configure(&task, config, NULL) || !task_files(&task, config, &train, &valid, NULL) || valid.path;
 }
 
 /* Whether one of the datasets of data.valid was made from a task (run/task_set.h). */

@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "base/text.h"
 
-#include <string.h>
-
 #define ANY INFINITY
 enum { ANY_FAMILY = -1 };
 

@@ -283,7 +283,7 @@ static void report_best(const Trainer *t)
     const TrainState *state = &t->state;
     const char *dir = t->config.run.dir;
     g_autofree char *best = chosen_by(t), *link = run_linked_path(dir, "best");
-    RunResult result;
+    g_auto(RunResult) result = { 0 };
     const int64_t lost = run_lost_best(dir);
     if (lost >= 0)
         log_warning("the best checkpoint, step %" PRId64 ", is missing: %s means the newest one, step %" PRId64, lost,
@@ -300,7 +300,6 @@ static void report_best(const Trainer *t)
     else if (state->best_step != state->steps)
         log_info("%s means the checkpoint of step %" PRId64 ", %s@best the best one", t->config.run.dir, state->steps,
                  t->config.run.dir);
-    run_result_clear(&result);
 }
 
 static Verdict evaluation_at_end(G_GNUC_UNUSED void *own, const Trainer *t, G_GNUC_UNUSED GError **error)

@@ -85,10 +85,9 @@ char *fairseq_valid_line(const ValidRecord *record)
 
 static int64_t read_updates(const char *line, size_t bytes, G_GNUC_UNUSED void *unused)
 {
-    json_t *object = json_loadb(line, bytes, 0, NULL);
+    json_auto_t *object = json_loadb(line, bytes, 0, NULL);
     const char *text = json_string_value(json_object_get(object, "num_updates"));
     double updates = text ? g_ascii_strtod(text, NULL) : -1;
-    json_decref(object);
     return updates >= 0 && updates < 1e15 ? (int64_t)updates : -1;
 }
 

@@ -456,7 +456,7 @@ static void hooks_free(Hooks *hooks)
 /* The step whose on_best was the last one to succeed, by hooks.log; -1 means none. */
 static int64_t last_best(const Hooks *hooks)
 {
-    char *line = NULL;
+    g_autofree char *line = NULL;
     size_t capacity = 0;
     int64_t step = -1, done;
     int end = 0;
@@ -465,7 +465,6 @@ static int64_t last_best(const Hooks *hooks)
         sscanf(line, "%*10s %*8s on_best step %" SCNd64 ": done%n", &done, &end);
         step = end > 0 ? done : step;
     }
-    free(line);
     if (file)
         fclose(file);
     return step;

@@ -1,6 +1,8 @@
 #include "base/file.h"
 #include "train/services/service.h"
 
+#include <string.h>
+
 #define FILE_NAME     "metrics.jsonl"
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
 
@@ -22,11 +24,10 @@ typedef struct Wall {
 static int64_t read_logged_step(const char *line, size_t bytes, void *context)
 {
     Wall *wall = context;
-    json_t *object = metric_record(line, bytes);
+    json_auto_t *object = metric_record(line, bytes);
     const int64_t step = metric_step(object);
     if (step >= 0 && step <= wall->last)
         wall->seconds = MAX(wall->seconds, json_number_value(json_object_get(object, "wall_s")));
-    json_decref(object);
     return step;
 }
 
@@ -57,18 +58,16 @@ void jsonl_close(Jsonl *jsonl)
 static void write_json_line(Jsonl *jsonl, json_t *object)
 {
     GError *problem = NULL;
-    g_autoptr(GString) line = g_string_new(NULL);
     g_autofree char *again = io_append_again(jsonl->file);
     double here = clock_seconds() - jsonl->opened;
     if (again)
         log_warning("%s", again);
     json_object_set_new(object, "time", json_integer(g_get_real_time() / G_USEC_PER_SEC));
     json_object_set_new(object, "wall_s", json_real(jsonl->wall_before + here));
-    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    g_string_append_printf(line, "%s\n", text);
-    free(text);
+    g_autofree char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)),
+                    *line = g_strconcat(text, "\n", NULL);
     json_decref(object);
-    if (io_write(jsonl->file, line->str, line->len, &problem))
+    if (io_write(jsonl->file, line, strlen(line), &problem))
         io_flush(jsonl->file, &problem);
     sink_note(&jsonl->sink, problem);
 }
@@ -83,12 +82,11 @@ static json_t *number_of(const Field *field)
 
 static void add_fields(json_t *line, const LogRecord *record)
 {
-    Fields fields = fields_of(record);
+    g_auto(Fields) fields = fields_of(record);
     for (guint i = 0; i < fields.list->len; i++) {
         const Field *field = &g_array_index(fields.list, Field, i);
         json_object_set_new(line, field->name, number_of(field));
     }
-    fields_clear(&fields);
 }
 
 static void add_save(json_t *line, const SaveRecord *save)

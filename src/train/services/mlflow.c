@@ -123,6 +123,7 @@ static void entry_clear(Entry *entry)
     g_free(entry->dir);
     g_free(entry->folder);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Entry, entry_clear)
 
 /* The path of a line "NAME URI"; NULL if the line has another form. g_free. */
 static char *path_in(const char *line, const char *name)
@@ -131,7 +132,7 @@ static char *path_in(const char *line, const char *name)
     return line && strncmp(line, name, n) == 0 && line[n] == ' ' ? g_filename_from_uri(line + n + 1, NULL, NULL) : NULL;
 }
 
-/* False if there is no valid file; *entry is then empty. Free with entry_clear. */
+/* False if there is no valid file; *entry is then empty. */
 static bool entry_read(Entry *entry, const char *dir)
 {
     *entry = (Entry){ 0 };
@@ -161,14 +162,12 @@ static bool entry_write(const Mlflow *mlflow, const char *dir, GError **error)
 /* Whether the file was copied with its run directory: the run that it was written for still exists elsewhere. */
 static bool is_copy(const Entry *entry, const char *dir)
 {
-    Entry original;
+    g_auto(Entry) original = { 0 };
     GStatBuf here, there;
     if (!entry->dir || g_stat(dir, &here) != 0 || g_stat(entry->dir, &there) != 0 ||
         (here.st_dev == there.st_dev && here.st_ino == there.st_ino))
         return false;
-    const bool same = entry_read(&original, entry->dir) && strcmp(original.id, entry->id) == 0;
-    entry_clear(&original);
-    return same;
+    return entry_read(&original, entry->dir) && strcmp(original.id, entry->id) == 0;
 }
 
 static void make_id(Mlflow *mlflow)
@@ -206,7 +205,7 @@ static bool is_entry(const char *folder, const char *id)
  * begins with the metrics of its original. */
 static bool find_entry(Mlflow *mlflow, const char *root, const char *dir, GError **error)
 {
-    Entry entry;
+    g_auto(Entry) entry = { 0 };
     const bool known = entry_read(&entry, dir), copy = known && is_copy(&entry, dir);
     if (known && !copy) {
         g_strlcpy(mlflow->id, entry.id, sizeof mlflow->id);
@@ -221,7 +220,6 @@ static bool find_entry(Mlflow *mlflow, const char *root, const char *dir, GError
                         *to = g_build_filename(mlflow->folder, "metrics", NULL);
         good = io_copy_tree(from, to, error);
     }
-    entry_clear(&entry);
     return good && entry_write(mlflow, dir, error);
 }
 
@@ -370,7 +368,7 @@ static bool remove_others(const char *folder, const char *kept, int depth, GErro
 /* Copies the kept folders of the run in DIR to `copy` or, with `back`, back from there. */
 static bool copy_kept(const char *dir, const char *copy, bool back, GError **error)
 {
-    Entry entry;
+    g_auto(Entry) entry = { 0 };
     bool good = true;
     if (entry_read(&entry, dir) && is_entry(entry.folder, entry.id))
         for (size_t i = 0; good && i < G_N_ELEMENTS(kept_folders); i++) {
@@ -379,7 +377,6 @@ static bool copy_kept(const char *dir, const char *copy, bool back, GError **err
             good = back ? io_copy_tree(kept, folder, error) && remove_others(folder, kept, 0, error)
                         : io_copy_tree(folder, kept, error);
         }
-    entry_clear(&entry);
     return good;
 }
 
@@ -441,7 +438,7 @@ static void mlflow_service_told(void *own, const LogRecord *record)
 {
     Mlflow *mlflow = own;
     GError *problem = NULL;
-    Fields fields = fields_of(record);
+    g_auto(Fields) fields = fields_of(record);
     for (guint i = 0; !problem && i < fields.list->len; i++) {
         const Field *field = &g_array_index(fields.list, Field, i);
         if (field->group == NULL || !isfinite(field->value))
@@ -451,7 +448,6 @@ static void mlflow_service_told(void *own, const LogRecord *record)
     }
     if (fields.list->len > 0)
         sink_note(&mlflow->sink, problem);
-    fields_clear(&fields);
 }
 
 static void mlflow_service_close(void *own, G_GNUC_UNUSED const Trainer *t, const GError *problem)

@@ -176,7 +176,7 @@ typedef struct KeptLines {
 static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, LogStepFn step_of, void *context, IoFile *out,
                        GError **error)
 {
-    char *line = NULL;
+    g_autofree char *line = NULL;
     size_t capacity = 0;
     ssize_t n;
     bool whole = true, written = true;
@@ -191,7 +191,6 @@ static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, LogStepFn step
         kept->later |= !whole;
         written = out == NULL || io_write(out, line, (size_t)n, error);
     }
-    free(line);
     return written;
 }
 

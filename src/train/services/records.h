@@ -30,6 +30,7 @@ typedef struct Norms {
  * call it. loss_scale: the factor that the gradients are still multiplied by. norms_clear frees the result. */
 Norms norms_measure(Model *model, Comm *ranks, double loss_scale);
 void norms_clear(Norms *norms);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Norms, norms_clear)
 
 /* ---- straggler.c: finds the rank that computes slower than the others, for which they wait in every step ---- */
 
@@ -178,6 +179,7 @@ typedef struct Fields {
 /* The fields of a record; an empty list if its kind has none. */
 Fields fields_of(const LogRecord *record);
 void fields_clear(Fields *fields);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fields, fields_clear)
 
 /* An output file of a run's logs. If writing fails, as on a full disk, training goes on; the log says when writing
  * starts to fail and when it works again. */

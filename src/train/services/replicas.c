@@ -1,8 +1,6 @@
 /* replicas.c: every parallel.check_every steps the run ends unless all ranks have the same weights. */
 #include "train/services/service.h"
 
-#include <string.h>
-
 /* Fails on all ranks of a group if the hashes own (n), one per bucket, differ between them. For messages: rank r of the
  * group has number first + r · step among all ranks. */
 static bool compare_hashes(const Trainer *t, Comm *group, const uint64_t *own, int n, int first, int step,

@@ -200,13 +200,9 @@ static bool miss_examples(const Trainer *t, GError **error)
 
 static bool open_scored_task(const Trainer *t, ScoredTask *scored, GError **error)
 {
-    TaskFile train, valid;
-    if (!task_files(&scored->task, scored->config, &train, &valid, error))
-        return false;
-    bool good = valid.path ? open_examples(t, scored, &valid, error) : miss_examples(t, error);
-    g_free(train.path);
-    g_free(valid.path);
-    return good;
+    g_auto(TaskFile) train = { 0 }, valid = { 0 };
+    return task_files(&scored->task, scored->config, &train, &valid, error) &&
+           (valid.path ? open_examples(t, scored, &valid, error) : miss_examples(t, error));
 }
 
 static bool open_tasks(Scores *scores, const Trainer *t, GError **error)

@@ -80,10 +80,8 @@ static char *describe_way_back(const Trainer *t)
 /* All ranks call it together. */
 static bool weights_finite(const Trainer *t)
 {
-    Norms norms = norms_measure(t->model, t->mesh.world, 1);
-    const bool finite = isfinite(norms.model.param);
-    norms_clear(&norms);
-    return finite;
+    g_auto(Norms) norms = norms_measure(t->model, t->mesh.world, 1);
+    return isfinite(norms.model.param);
 }
 
 /* Fails: the run no longer learns. Says the last good step and how to go back. why: "" or ", " and a reason. */

@@ -83,10 +83,9 @@ static void spike_report(const char *dir, SpikeLevel before, int64_t step, int64
     json_auto_t *object =
         json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "step", (json_int_t)step, "first_sample", (json_int_t)first,
                   "samples", (json_int_t)samples, "loss", loss, "mean", before.mean, "deviation", before.deviation);
-    char *text = json_dumps(object, 0);
+    g_autofree char *text = json_dumps(object, 0);
     if (text && io_make_directories(folder, &problem))
         io_write_file(path, text, strlen(text), &problem);
-    free(text);
     if (problem)
         log_warning("%s", problem->message);
 }

@@ -27,7 +27,7 @@ void tensorboard_close(TensorBoard *board)
 
 static bool write_fields(IoFile *events, const LogRecord *record, GError **error)
 {
-    Fields fields = fields_of(record);
+    g_auto(Fields) fields = fields_of(record);
     bool good = true;
     for (guint i = 0; good && i < fields.list->len; i++) {
         const Field *field = &g_array_index(fields.list, Field, i);
@@ -36,7 +36,6 @@ static bool write_fields(IoFile *events, const LogRecord *record, GError **error
         g_autofree char *tag = g_strdup_printf("%s/%s", field->group, field->name);
         good = events_scalar(events, tag, record->step, field->value, error);
     }
-    fields_clear(&fields);
     return good;
 }
 

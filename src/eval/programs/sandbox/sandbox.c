@@ -87,11 +87,10 @@ static void show_all(Inside *inside, const char *const *more)
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         show_path(inside, paths[i]);
     for (; more && *more; more++) {
-        char *resolved = realpath(*more, NULL); /* if a folder is a symbolic link, its target is shown too */
+        g_autofree char *resolved = realpath(*more, NULL); /* if a folder is a symbolic link, its target is shown too */
         show_path(inside, *more);
         if (resolved)
             show_path(inside, resolved);
-        free(resolved);
     }
 }
 

@@ -67,3 +67,4 @@ typedef struct SandboxResult {
  * failed. Any number of threads may call this at once. */
 bool sandbox_run(SandboxResult *out, const SandboxJob *job, GError **error);
 void sandbox_result_clear(SandboxResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SandboxResult, sandbox_result_clear)
