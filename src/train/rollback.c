@@ -65,7 +65,7 @@ static void keep_store(const char *dir, const char *folder)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *copy = g_build_filename(folder, "mlflow", NULL);
-    if (!mlflow_keep(dir, copy, &problem))
+    if (!mlflow_copy(dir, copy, false, &problem))
         log_warning("log.mlflow: %s; --undo will not bring back what a new start removes there", problem->message);
 }
 
@@ -73,7 +73,7 @@ static void put_store_back(const char *dir)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *copy = kept(dir, "mlflow");
-    if (holds_file(dir, "mlflow") && !mlflow_put_back(dir, copy, &problem))
+    if (holds_file(dir, "mlflow") && !mlflow_copy(dir, copy, true, &problem))
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 

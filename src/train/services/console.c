@@ -96,12 +96,6 @@ char *megatron_train_line(const TrainRecord *record)
     return g_string_free(line, false);
 }
 
-char *megatron_timers_line(const TrainRecord *record)
-{
-    return g_strdup_printf(" time (ms) | batch-generator: %.2f | forward-backward: %.2f | optimizer: %.2f",
-                           1e3 * record->data_s, 1e3 * record->passes_s, 1e3 * record->update_s);
-}
-
 double megatron_perplexity(double loss)
 {
     return exp(fmin(MOST_NATS, loss));
@@ -124,11 +118,13 @@ static void megatron_valid(const ValidRecord *record)
     log_info("%s", rule);
 }
 
+/* Megatron-LM prints a second line, of timers: means per step. */
 static void megatron_train(const TrainRecord *record)
 {
-    g_autofree char *line = megatron_train_line(record), *timers = megatron_timers_line(record);
+    g_autofree char *line = megatron_train_line(record);
     log_info("%s", line);
-    log_info("%s", timers);
+    log_info(" time (ms) | batch-generator: %.2f | forward-backward: %.2f | optimizer: %.2f", 1e3 * record->data_s,
+             1e3 * record->passes_s, 1e3 * record->update_s);
 }
 
 static void print_scores(int64_t step, const ScoreRecord *record)

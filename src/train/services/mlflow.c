@@ -365,8 +365,7 @@ static bool remove_others(const char *folder, const char *kept, int depth, GErro
     return good;
 }
 
-/* Copies the kept folders of the run in DIR to `copy` or, with `back`, back from there. */
-static bool copy_kept(const char *dir, const char *copy, bool back, GError **error)
+bool mlflow_copy(const char *dir, const char *copy, bool back, GError **error)
 {
     g_auto(Entry) entry = { 0 };
     bool good = true;
@@ -378,16 +377,6 @@ static bool copy_kept(const char *dir, const char *copy, bool back, GError **err
                         : io_copy_tree(folder, kept, error);
         }
     return good;
-}
-
-bool mlflow_keep(const char *dir, const char *to, GError **error)
-{
-    return copy_kept(dir, to, false, error);
-}
-
-bool mlflow_put_back(const char *dir, const char *from, GError **error)
-{
-    return copy_kept(dir, from, true, error);
 }
 
 /* ---- the service ---- */

@@ -149,9 +149,6 @@ char *stop_rule_describe(const Config *config, StopRule rule);
 char *megatron_train_line(const TrainRecord *record);
 /* exp(loss), at most exp(20), as Megatron-LM has it. */
 double megatron_perplexity(double loss);
-/* " time (ms) | batch-generator: 0.12 | forward-backward: 480.11 | optimizer: 20.02": its line of timers, means per
- * step. g_free. */
-char *megatron_timers_line(const TrainRecord *record);
 /* " validation loss at iteration 10 | lm loss value: 2.901234E+00 | lm loss PPL: 1.819679E+01 | ". The name of a set
  * that has one comes after "loss at iteration 10 on". g_free. */
 char *megatron_valid_line(const ValidRecord *record);
@@ -195,10 +192,9 @@ void mlflow_close(Mlflow *mlflow, MlflowStatus status);
 bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value, GError **error);
 /* Writes a parameter of the run, in place of its last value. */
 bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error);
-/* Copies the metrics and parameters that the run in DIR has in a store to the folder `to`; nothing if it has none. */
-bool mlflow_keep(const char *dir, const char *to, GError **error);
-/* Replaces metrics and parameters that the run in DIR has in its store by those that mlflow_keep copied to `from`. */
-bool mlflow_put_back(const char *dir, const char *from, GError **error);
+/* Copies the metrics and parameters that the run in DIR has in a store to the folder `copy`; nothing if it has none.
+ * back: replaces them by those that were copied there. */
+bool mlflow_copy(const char *dir, const char *copy, bool back, GError **error);
 
 /* ---- other services ---- */
 
