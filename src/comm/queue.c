@@ -1,13 +1,7 @@
 #include "comm/queue.h"
 
-const char *const comm_event_names[] = {
-    [JOB_ALL_REDUCE] = "all-reduce",
-    [JOB_REDUCE_SCATTER] = "reduce-scatter",
-    [JOB_ALL_GATHER] = "all-gather",
-    [JOB_ALL_TO_ALL] = "all-to-all",
-    [JOB_SEND] = "send",
-    [JOB_RECEIVE] = "receive",
-};
+#define JOB_NAME(kind, name) name,
+const char *const comm_event_names[] = { JOB_KINDS(JOB_NAME) };
 
 enum { JOBS = 256 }; /* more jobs than a step queues before it waits */
 

@@ -3,14 +3,17 @@
 
 #include "comm/backend.h"
 
-typedef enum JobKind {
-    JOB_ALL_REDUCE,
-    JOB_REDUCE_SCATTER,
-    JOB_ALL_GATHER,
-    JOB_ALL_TO_ALL,
-    JOB_SEND,
-    JOB_RECEIVE
-} JobKind;
+/* The kinds of jobs, and their names (comm_event_names). */
+#define JOB_KINDS(X)                                                                                                   \
+    X(ALL_REDUCE, "all-reduce")                                                                                        \
+    X(REDUCE_SCATTER, "reduce-scatter")                                                                                \
+    X(ALL_GATHER, "all-gather")                                                                                        \
+    X(ALL_TO_ALL, "all-to-all")                                                                                        \
+    X(SEND, "send")                                                                                                    \
+    X(RECEIVE, "receive")
+
+#define JOB_KIND(kind, name) JOB_##kind,
+typedef enum JobKind { JOB_KINDS(JOB_KIND) } JobKind;
 
 /* A queued collective, with its arguments. */
 struct Job {

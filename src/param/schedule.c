@@ -5,14 +5,8 @@
 
 #include <math.h>
 
-const char *const schedule_names[] = { [SCHEDULE_CONSTANT] = "constant",
-                                       [SCHEDULE_LINEAR] = "linear",
-                                       [SCHEDULE_COSINE] = "cosine",
-                                       [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt",
-                                       [SCHEDULE_POLYNOMIAL] = "polynomial",
-                                       [SCHEDULE_PLATEAU] = "plateau",
-                                       [SCHEDULE_WSD] = "wsd",
-                                       NULL };
+#define SCHEDULE_NAME(kind, name) #name,
+const char *const schedule_names[] = { SCHEDULES(SCHEDULE_NAME) NULL };
 const char *const decay_curve_names[] = { [CURVE_LINEAR] = "linear",
                                           [CURVE_COSINE] = "cosine",
                                           [CURVE_EXPONENTIAL] = "exponential",

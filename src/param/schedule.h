@@ -5,15 +5,18 @@
 
 #include <stdint.h>
 
-typedef enum ScheduleKind {
-    SCHEDULE_CONSTANT,
-    SCHEDULE_LINEAR,
-    SCHEDULE_COSINE,
-    SCHEDULE_INVERSE_SQRT,
-    SCHEDULE_POLYNOMIAL,
-    SCHEDULE_PLATEAU,
-    SCHEDULE_WSD /* warm-up, stable, decay */
-} ScheduleKind;
+/* WSD: warm-up, stable, decay. */
+#define SCHEDULES(X)                                                                                                   \
+    X(CONSTANT, constant)                                                                                              \
+    X(LINEAR, linear)                                                                                                  \
+    X(COSINE, cosine)                                                                                                  \
+    X(INVERSE_SQRT, inverse_sqrt)                                                                                      \
+    X(POLYNOMIAL, polynomial)                                                                                          \
+    X(PLATEAU, plateau)                                                                                                \
+    X(WSD, wsd)
+
+#define SCHEDULE_KIND(kind, name) SCHEDULE_##kind,
+typedef enum ScheduleKind { SCHEDULES(SCHEDULE_KIND) } ScheduleKind;
 extern const char *const schedule_names[]; /* "constant", …, NULL */
 
 /* How the last phase of SCHEDULE_WSD falls. r: the share of this phase that is done. */

@@ -10,17 +10,8 @@
 
 #define SET_NAME 80 /* characters of the name of a set or a metric */
 
-const ReportKindNames report_kinds[] = {
-    [KIND_START] = { "start", "start", "starts" },
-    [KIND_STOP] = { "stop", "stop", "stops" },
-    [KIND_END] = { "end", "end", "ends" },
-    [KIND_ERROR] = { "error", "error", "errors" },
-    [KIND_SPIKE] = { "spike", "loss spike", "loss spikes" },
-    [KIND_BACK] = { "back", "rollback", "rollbacks" },
-    [KIND_SKIPPED] = { "skipped", "skipped step", "skipped steps" },
-    [KIND_SAVE] = { "save", "save", "saves" },
-    [KIND_OTHER] = { "other", "note", "notes" },
-};
+#define KIND_NAMES(kind, ...) { __VA_ARGS__ },
+const ReportKindNames report_kinds[] = { REPORT_KINDS(KIND_NAMES) };
 
 /* Names of the traces in a training record. */
 static const char *const trace_keys[] = {

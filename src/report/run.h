@@ -31,18 +31,20 @@ typedef struct ReportMetric {
     int64_t last_step, best_step;
 } ReportMetric;
 
-typedef enum ReportKind {
-    KIND_START,
-    KIND_STOP,
-    KIND_END,   /* the run ended by itself */
-    KIND_ERROR, /* an error ended the command */
-    KIND_SPIKE,
-    KIND_BACK,
-    KIND_SKIPPED,
-    KIND_SAVE,
-    KIND_OTHER,
-    KIND_COUNT
-} ReportKind;
+/* The kinds of events, and their ReportKindNames. END: the run ended by itself; ERROR: an error ended the command. */
+#define REPORT_KINDS(X)                                                                                                \
+    X(START, "start", "start", "starts")                                                                               \
+    X(STOP, "stop", "stop", "stops")                                                                                   \
+    X(END, "end", "end", "ends")                                                                                       \
+    X(ERROR, "error", "error", "errors")                                                                               \
+    X(SPIKE, "spike", "loss spike", "loss spikes")                                                                     \
+    X(BACK, "back", "rollback", "rollbacks")                                                                           \
+    X(SKIPPED, "skipped", "skipped step", "skipped steps")                                                             \
+    X(SAVE, "save", "save", "saves")                                                                                   \
+    X(OTHER, "other", "note", "notes")
+
+#define REPORT_KIND(kind, ...) KIND_##kind,
+typedef enum ReportKind { REPORT_KINDS(REPORT_KIND) KIND_COUNT } ReportKind;
 typedef struct ReportKindNames {
     const char *css, *one, *several; /* CSS class; "loss spike"; "loss spikes" */
 } ReportKindNames;

@@ -103,16 +103,7 @@ enum { TEXT = 64, VALUE = 256 };
             parallel.timeout, because rank 0 waits for the answer */
 
 /* What ranks must have in common, apart from their options. */
-typedef enum Trait {
-    TRAIT_VERSION,
-    TRAIT_BUILD,
-    TRAIT_ISA,
-    TRAIT_TOKENIZER,
-    TRAIT_TRAIN,
-    TRAIT_VALID,
-    TRAIT_INIT,
-    TRAITS
-} Trait;
+enum { TRAIT_VERSION, TRAIT_BUILD, TRAIT_ISA, TRAIT_TOKENIZER, TRAIT_TRAIN, TRAIT_VALID, TRAIT_INIT, TRAITS };
 static const struct {
     const char *what, *remedy;
 } traits[TRAITS] = {

@@ -279,9 +279,8 @@ static bool evaluate_programs(const EvalOptions *o, const LoadedModel *loaded, c
     if (!python_find(&python, o->python_name, error))
         return false;
     for (char **text = o->stop; text && *text; text++) {
-        char *escaped = *text;
+        g_autofree char *escaped = *text;
         *text = g_strcompress(escaped);
-        g_free(escaped);
     }
     options.run.python = &python;
     options.run.memory_bytes = o->memory_mib << 20;

@@ -148,7 +148,7 @@ static bool add_offloaded(GString *lines, const Outline *o, const Machine *machi
 /* Which layout of as many GPUs would fit. */
 static bool add_nearest(GString *lines, const Outline *o, const Machine *machine, GError **error)
 {
-    GArray *layouts = layouts_list(o->config, machine, config_ranks(o->config), o->enc, o->dec, error);
+    g_autoptr(GArray) layouts = layouts_list(o->config, machine, config_ranks(o->config), o->enc, o->dec, error);
     if (layouts == NULL)
         return false;
     const Layout *nearest = layouts_nearest(layouts, o->config);
@@ -159,7 +159,6 @@ static bool add_nearest(GString *lines, const Outline *o, const Machine *machine
     else if (!add_offloaded(lines, o, machine))
         plan_line(lines, "", "no layout of %d GPU%s fits; more GPUs or shorter samples need less memory",
                   config_ranks(o->config), config_ranks(o->config) == 1 ? "" : "s");
-    g_array_free(layouts, true);
     return true;
 }
 

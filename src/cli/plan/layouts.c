@@ -100,7 +100,7 @@ static bool any_configured(const GArray *layouts)
 
 bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
 {
-    GArray *layouts = layouts_list(o->config, cluster->machine, cluster->gpus, o->enc, o->dec, error);
+    g_autoptr(GArray) layouts = layouts_list(o->config, cluster->machine, cluster->gpus, o->enc, o->dec, error);
     if (layouts == NULL)
         return false;
     guint n_fit = 0;
@@ -116,7 +116,6 @@ bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
     if (any && n_fit == 0)
         print_smallest(o, layouts, cluster->machine);
     print_limits(o, layouts);
-    g_array_free(layouts, true);
     return any || fail_user(error, "no layout of %d ranks can train this model with batches of %" PRId64 " samples",
                             cluster->gpus, o->samples);
 }
