@@ -28,16 +28,17 @@ static const char about[] = "Computes a vector (embedding) for every line of the
                             "\n"
                             "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name, *device_name;
+static LoadedModelSource model_source;
+static char *jsonl_field, *pooling_name, *npy_path;
 static int64_t max_tokens, batch = 16;
 static char *on_error;
 static bool skips; /* value of --on-error */
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
-    CLI_MODEL(model_path),
-    CLI_TOKENIZER(tokenizer_file),
-    CLI_DEVICE(device_name),
-    CLI_PRECISION(precision_name),
+    CLI_MODEL(model_source.path),
+    CLI_TOKENIZER(model_source.tokenizer),
+    CLI_DEVICE(model_source.device),
+    CLI_PRECISION(model_source.precision_name),
     CLI_VALUE("pooling", pooling_name, "mean|first|last|max|sqrt|weighted|pooler|none",
               "mean of the hidden states, first: that of the first token, last, max, sqrt: mean times the root of the "
               "length, weighted: mean by position, pooler: BERT's pooler, none: one vector per token (default: what a "
@@ -413,12 +414,12 @@ static bool take_declared(Model *model, Pooling *pooling, GError **error)
     if (pooling_name || files == NULL)
         return true;
     if (!sentence_folder_read(files, &folder, error))
-        return fail_context(error, "%s", model_path);
+        return fail_context(error, "%s", model_source.path);
     *pooling = folder.pooling;
     normalize = normalize || folder.normalize;
     if (max_tokens == 0 && model_config_fits(model_config(model), folder.max_tokens, NULL))
         max_tokens = folder.max_tokens;
-    log_info("%s: modules.json: pooling %s%s", model_path, pooling_names[folder.pooling],
+    log_info("%s: modules.json: pooling %s%s", model_source.path, pooling_names[folder.pooling],
              folder.normalize ? ", scaled to length 1" : "");
     return true;
 }
@@ -428,7 +429,7 @@ bool verb_embed(int argc, char **argv, GError **error)
     Pooling pooling = POOLING_MEAN;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (model_path == NULL)
+    if (model_source.path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
     if (!find_pooling(&pooling, error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
@@ -441,11 +442,7 @@ bool verb_embed(int argc, char **argv, GError **error)
     if (batch < 1)
         return fail_user(error, "--batch %" PRId64 ": it must be at least 1", batch);
     g_auto(LoadedModel) loaded = { 0 };
-    const LoadedModelSource source = { .path = model_path,
-                                       .precision_name = precision_name,
-                                       .tokenizer = tokenizer_file,
-                                       .device = device_name,
-                                       .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
-    return loaded_model_open(&loaded, &source, error) && take_declared(loaded.model, &pooling, error) &&
+    model_source.advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE";
+    return loaded_model_open(&loaded, &model_source, error) && take_declared(loaded.model, &pooling, error) &&
            embed_with(&loaded, pooling, argv + 1, argc - 1, error);
 }

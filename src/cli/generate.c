@@ -38,16 +38,17 @@ static struct {
     double temperature, top_p, repetition_penalty;
 } settings = { COUNT_UNSET, COUNT_UNSET, COUNT_UNSET, REAL_UNSET, REAL_UNSET, REAL_UNSET };
 
-static char *model_path, *tokenizer_file, *blanks, *jsonl_field, *precision_name, *device_name, *on_error;
+static LoadedModelSource model_source;
+static char *jsonl_field, *on_error;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static gboolean fill, as_ids, as_json;
 static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
-    CLI_MODEL(model_path),
-    CLI_TOKENIZER(tokenizer_file),
-    CLI_DEVICE(device_name),
-    CLI_PRECISION(precision_name),
+    CLI_MODEL(model_source.path),
+    CLI_TOKENIZER(model_source.tokenizer),
+    CLI_DEVICE(model_source.device),
+    CLI_PRECISION(model_source.precision_name),
     CLI_VALUE("max-tokens", settings.max_tokens, "N", "maximum tokens of an answer (default 64, at most 32768)"),
     CLI_VALUE("beams", settings.beams, "K", "beam search with K hypotheses (default 1: no beam search)"),
     CLI_VALUE("length-penalty", length_penalty, "A",
@@ -63,7 +64,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("batch", batch, "N", "maximum number of lines answered in one batch (default 16)"),
     CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
-    CLI_BLANKS(blanks),
+    CLI_BLANKS(model_source.blanks),
     CLI_VALUE("jsonl", jsonl_field, "FIELD", "lines are JSON objects; the prompt is this field"),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
@@ -404,7 +405,7 @@ static bool settle_options(Model *model, GError **error)
     take_real(&source, "repetition_penalty", 1, &settings.repetition_penalty);
     list_settings(&source, used, unused);
     if (source.wrong ||
-        !(check_generate_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) ||
+        !(check_generate_ranges(error) || fail_context(error, "%s: generation_config.json", model_source.path)) ||
         !check_rules(error))
         return false;
     if (used->len)
@@ -422,17 +423,17 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     const ModelConfig *config = model_config(model);
     if (tok == NULL && (fill || config->n_dec == 0))
         return fail_user(error, "%s has no tokenizer with it, which says what a %s is; give --tokenizer FILE",
-                         model_path, fill ? "blank" : "mask");
+                         model_source.path, fill ? "blank" : "mask");
     if (fill && (config->n_enc == 0 || config->n_dec == 0))
-        return fail_user(error, "--fill fills the blanks of a T5; %s has no %s", model_path,
+        return fail_user(error, "--fill fills the blanks of a T5; %s has no %s", model_source.path,
                          config->n_enc == 0 ? "encoder" : "decoder");
     if (config->classifier != LABELS_NONE)
         return fail_user(error,
                          "%s is a classifier (model.classifier=%s), which cannot generate text; use `loam predict`",
-                         model_path, label_kind_names[config->classifier]);
+                         model_source.path, label_kind_names[config->classifier]);
     if (config->n_dec == 0 && (settings.beams > 1 || settings.temperature > 0))
         return fail_user(error, "%s has no decoder: it predicts masked tokens, without --beams and --temperature",
-                         model_path);
+                         model_source.path);
     token_roles_complete(model_roles(model), tok);
     if (config->n_dec > 0 && !settle_options(model, error))
         return false;
@@ -450,20 +451,13 @@ bool verb_generate(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (model_path == NULL)
+    if (model_source.path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
     if (argc > 1)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
     if (!check_generate_ranges(error) || !check_rules(error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
     g_auto(LoadedModel) loaded = { 0 };
-    const LoadedModelSource source = {
-        .path = model_path,
-        .precision_name = precision_name,
-        .tokenizer = tokenizer_file,
-        .blanks = blanks,
-        .device = device_name,
-        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
-    };
-    return loaded_model_open(&loaded, &source, error) && answer_input(loaded.model, loaded.tok, error);
+    model_source.advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids";
+    return loaded_model_open(&loaded, &model_source, error) && answer_input(loaded.model, loaded.tok, error);
 }
