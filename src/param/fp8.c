@@ -20,10 +20,10 @@ static const char *const scaling_names[] = { "delayed", "current", NULL };
 
 #define ROW(field) offsetof(Fp8Config, field)
 const OptionRow fp8_options[] = {
-    { "fp8.scaling", OPT_ENUM, ROW(scaling), "delayed", 0, 0, OPT_TUNABLE, scaling_names,
+    { "fp8.scaling", OPT_ENUM, ROW(scaling), "delayed", 0, 0, OPT_LEARNING, scaling_names,
       "train.precision=fp8: operands of matrix products are scaled by their largest absolute values in earlier "
       "microbatches (delayed) or in this one (current)" },
-    { "fp8.margin", OPT_I64, ROW(margin), "0", 0, 16, OPT_TUNABLE, NULL,
+    { "fp8.margin", OPT_I64, ROW(margin), "0", 0, 16, OPT_LEARNING, NULL,
       "train.precision=fp8: scales are divided by 2^margin" },
     { "fp8.history", OPT_I64, ROW(history), "1024", 1, 65536, OPT_IDENTITY, NULL,
       "delayed scaling: number of microbatches whose largest absolute values determine a scale" },

@@ -90,23 +90,23 @@ static const char *const scaler_names[] = {
 
 #define ROW(field) offsetof(LossScaleConfig, field)
 const OptionRow loss_scale_options[] = {
-    { "fp16.scaler", OPT_ENUM, ROW(scaler), "megatron", 0, 0, OPT_TUNABLE, scaler_names,
+    { "fp16.scaler", OPT_ENUM, ROW(scaler), "megatron", 0, 0, OPT_LEARNING, scaler_names,
       "train.precision=fp16: the program whose rules raise and lower the loss scale" },
-    { "fp16.loss_scale", OPT_F64, ROW(fixed), "0", 0, 0x1p60, OPT_TUNABLE, NULL,
+    { "fp16.loss_scale", OPT_F64, ROW(fixed), "0", 0, 0x1p60, OPT_LEARNING, NULL,
       "loss scale that never changes; 0 means that overflows of gradients change it" },
-    { "fp16.initial_scale", OPT_F64, ROW(initial), "auto", 0, 0x1p60, OPT_TUNABLE, NULL,
+    { "fp16.initial_scale", OPT_F64, ROW(initial), "auto", 0, 0x1p60, OPT_LEARNING, NULL,
       "first loss scale; auto means 2^32 for megatron, 2^16 for deepspeed, 2^7 for fairseq" },
-    { "fp16.min_scale", OPT_F64, ROW(min), "auto", 0, 0x1p60, OPT_TUNABLE, NULL,
+    { "fp16.min_scale", OPT_F64, ROW(min), "auto", 0, 0x1p60, OPT_LEARNING, NULL,
       "smallest loss scale; auto means 1, for fairseq 1e-4. With deepspeed an overflow at this scale ends the run, "
       "with fairseq one that would lower the scale to it" },
-    { "fp16.threshold", OPT_F64, ROW(threshold), "0", 0, 0x1p60, OPT_TUNABLE, NULL,
+    { "fp16.threshold", OPT_F64, ROW(threshold), "0", 0, 0x1p60, OPT_LEARNING, NULL,
       "fairseq: overflows lower the loss scale to no less than this (--threshold-loss-scale); 0 means no such bound" },
-    { "fp16.window", OPT_I64, ROW(window), "auto", 0, 1e15, OPT_TUNABLE, NULL,
+    { "fp16.window", OPT_I64, ROW(window), "auto", 0, 1e15, OPT_LEARNING, NULL,
       "steps without overflow after which the loss scale is doubled; auto means 1000, for fairseq 2^14 / microbatches "
       "of a step" },
-    { "fp16.hysteresis", OPT_I64, ROW(hysteresis), "auto", 0, 1e6, OPT_TUNABLE, NULL,
+    { "fp16.hysteresis", OPT_I64, ROW(hysteresis), "auto", 0, 1e6, OPT_LEARNING, NULL,
       "megatron, deepspeed: overflows that are needed before the loss scale is halved; auto means 2" },
-    { "fp16.tolerance", OPT_F64, ROW(tolerance), "0", 0, 1, OPT_TUNABLE, NULL,
+    { "fp16.tolerance", OPT_F64, ROW(tolerance), "0", 0, 1, OPT_LEARNING, NULL,
       "fairseq: an overflow halves the loss scale only if at least this share of the steps since the scale last "
       "changed overflowed; 0 means that every overflow halves it" },
 };

@@ -7,16 +7,12 @@
 
 typedef enum LossScaler { SCALER_MEGATRON, SCALER_DEEPSPEED, SCALER_FAIRSEQ } LossScaler;
 
-/* The options fp16.*. 0 means the scaler's own default, unless a comment says otherwise. */
+/* The options fp16.*, in the words of their help (loss_scale.c). */
 typedef struct LossScaleConfig {
-    int scaler;          /* LossScaler */
-    double fixed;        /* a scale that never changes; 0 means that the scale adapts */
-    double initial, min; /* the first and the smallest scale */
-    double threshold;    /* fairseq: an overflow lowers the scale to no less than this; 0 means no such bound */
-    int64_t window;      /* steps without overflow after which the scale is doubled */
-    int64_t hysteresis;  /* Megatron and DeepSpeed: overflows that are needed before the scale is halved */
-    double tolerance;    /* fairseq: an overflow leaves the scale unchanged while the share of overflows since its last
-                            change is below this; 0 means that every overflow lowers it */
+    int scaler; /* LossScaler */
+    double fixed, initial, min, threshold;
+    int64_t window, hysteresis;
+    double tolerance;
 } LossScaleConfig;
 
 extern const OptionRow loss_scale_options[]; /* "fp16.*" over LossScaleConfig */

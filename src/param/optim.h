@@ -25,37 +25,29 @@ typedef enum MuonScale { MUON_ORIGINAL, MUON_MATCH_RMS_ADAMW } MuonScale;
 /* The choices for a resumed run whose schedule options were changed. */
 typedef enum ScheduleChange { CHANGE_OVERRIDE, CHANGE_KEEP, CHANGE_REFUSE } ScheduleChange;
 
+/* The options optim.*, in the words of their help (optim_options.c); those of the learning rate: see Schedule. */
 typedef struct OptimConfig {
-    int name;                   /* OptimKind */
-    double lr, min_lr, init_lr; /* these and the fields up to on_change: see Schedule */
+    int name; /* OptimKind */
+    double lr, min_lr, init_lr;
     int schedule;
     Amount warmup, decay_until, decay_length, cycle;
     int decay_curve;
     double cycle_growth, cycle_shrink;
     int weight_decay_ramp;
     double weight_decay_start;
-    int on_change;            /* ScheduleChange */
-    double rewarm;            /* factor on the default of lr when training starts from a trained model (train.init) */
-    double power;             /* exponent of the polynomial schedule */
-    double plateau_factor;    /* plateau schedule: each drop multiplies the learning rate by this */
-    int64_t plateau_patience; /* evaluations without a better train.best before a drop */
-    double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means no clipping */
-    double weight_decay;      /* 0 means none */
-    int decay;                /* DecayScope */
-    double beta1, beta2, eps; /* -1 means the optimizer's own default */
-    double eps1, eps2, clip_threshold, decay_rate; /* of Adafactor: as in AdafactorSpec (device/ops.h); second moments
-                                                      decay at update t by 1 - t^-decay_rate */
-    int64_t step_offset, min_dim_factored; /* of Adafactor: added to the update number; matrices with a smaller side
-                                              than min_dim_factored are not factored */
-    bool scale_parameter;                  /* Adafactor: lr is relative to the root mean square of each weight tensor */
-    bool relative_step;                    /* Adafactor: min(1e-2, 1/sqrt(t)) at update t replaces the schedule */
-    bool warmup_init;                      /* Adafactor: with relative_step, min(1e-6 t, 1/sqrt(t)) */
-    bool factored;                         /* Adafactor: second moments of a matrix are kept as row and column sums */
-    bool decay_by_lr;                      /* Adafactor: weight decay is multiplied by the learning rate */
-    double momentum;                       /* Muon: of the matrices of blocks */
-    int muon_scale;                        /* MuonScale */
-    double matrix_lr; /* Muon: the learning rate of the matrices of blocks / that of all other parameters */
-    bool offload;     /* states and master weights lie in host memory, not in that of the GPU (Precision.offload) */
+    int on_change; /* ScheduleChange */
+    double rewarm, power, plateau_factor;
+    int64_t plateau_patience;
+    double clip_norm, weight_decay;
+    int decay;                                     /* DecayScope */
+    double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
+    double eps1, eps2, clip_threshold, decay_rate; /* to decay_by_lr: Adafactor, see AdafactorSpec (ops.h) */
+    int64_t step_offset, min_dim_factored;
+    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr;
+    double momentum; /* to matrix_lr: Muon */
+    int muon_scale;  /* MuonScale */
+    double matrix_lr;
+    bool offload; /* Precision.offload */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */

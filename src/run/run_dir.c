@@ -89,7 +89,9 @@ static int64_t step_of_link(const char *dir, const char *name)
     return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
 }
 
-int64_t run_recorded_save(const char *dir)
+/* The step of a checkpoint that the run has saved, whether it still exists or not: that of the links in its folder or,
+ * without one, of the last save in metrics.jsonl. -1 means none. */
+static int64_t recorded_save(const char *dir)
 {
     MetricReader reader;
     int64_t step = MAX(step_of_link(dir, "latest"), step_of_link(dir, "best"));
@@ -115,7 +117,7 @@ int64_t run_lost_save(const char *dir)
     g_autoptr(GArray) steps = run_checkpoints(dir);
     if (latest >= 0 || steps->len > 0)
         return has_lost(dir, latest) ? latest : -1;
-    const int64_t saved = run_recorded_save(dir);
+    const int64_t saved = recorded_save(dir);
     g_autoptr(GArray) now = run_checkpoints(dir);
     return now->len == 0 ? saved : -1;
 }
@@ -143,7 +145,7 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
         g_ptr_array_set_size(damages, 0);
         if (!open_first(dir, steps, open, context, damages, step, error))
             return false;
-        lost = steps->len == 0 && io_exists(dir, "checkpoints") ? run_recorded_save(dir) : -1;
+        lost = steps->len == 0 && io_exists(dir, "checkpoints") ? recorded_save(dir) : -1;
         again = *step < 0 && has_newer(dir, steps);
     }
     g_autofree char *gone = run_checkpoint_path(dir, lost), *missing = g_strdup_printf("%s is missing", gone);

@@ -39,13 +39,10 @@ typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
  * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. If none is valid and the run has saved
  * a newer one meanwhile, they are tried again. A folder whose name is not the step of its state counts as damaged.
  * *step becomes the step of the opened checkpoint, or -1 if the run has none. Fails if all are damaged, if there is
- * none but DIR/checkpoints and run_recorded_save tells of one, or if `open` fails with another error. */
+ * none but DIR/checkpoints and links or metrics.jsonl tell of one, or if `open` fails with another error. */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
-/* The step of a checkpoint that the run has saved, whether it still exists or not: that of the links in its folder or,
- * without one, of the last save in metrics.jsonl. -1 means none. */
-int64_t run_recorded_save(const char *dir);
 /* The step of the last saved checkpoint if it is missing: the link "latest" names it or, without that link and any
- * checkpoint, run_recorded_save. -1 means none. */
+ * checkpoint, the link "best" or the last save in metrics.jsonl. -1 means none. */
 int64_t run_lost_save(const char *dir);
 /* Renames checkpoints after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them. */
 bool run_set_aside(const char *dir, int64_t step, GError **error);

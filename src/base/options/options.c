@@ -239,14 +239,14 @@ char *options_plain_value(const OptionTable *table, const void *config, const Op
     return option_value_format(option_field(table, config, row), row);
 }
 
-GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class)
+GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, unsigned classes)
 {
     g_autoptr(GPtrArray) rows = option_rows(table);
     GPtrArray *different = g_ptr_array_new();
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = option_row_at(rows, i);
         g_autofree char *in_a = options_plain_value(table, a, row), *in_b = options_plain_value(table, b, row);
-        if (row->class == class && strcmp(in_a, in_b) != 0)
+        if ((row->class & classes) && strcmp(in_a, in_b) != 0)
             g_ptr_array_add(different, (gpointer)row);
     }
     return different;

@@ -19,9 +19,11 @@ typedef enum OptionType {
 
 /* What a resumed run does if an option's value differs from the saved one. */
 typedef enum OptionClass {
-    OPT_IDENTITY, /* refuses: the model's shape, tokenizer, data, seed */
-    OPT_TUNABLE,  /* continues and logs the change */
-    OPT_FREE      /* continues silently */
+    OPT_IDENTITY = 1, /* refuses: the model's shape, tokenizer, data, seed */
+    OPT_LEARNING = 2, /* continues and logs the change; it decides what a step computes, so checkpoints record it */
+    OPT_TUNABLE = 4,  /* continues and logs the change */
+    OPT_FREE = 8,     /* continues silently */
+    OPT_LOGGED = OPT_LEARNING | OPT_TUNABLE
 } OptionClass;
 
 extern const char *const option_auto[]; /* "auto", NULL */
@@ -122,8 +124,9 @@ char *options_plain_value(const OptionTable *table, const void *config, const Op
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
 /* The whole configuration as YAML that reads back to the same values; free with g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
-/* Options of a class that differ between two configurations (const OptionRow *); free with g_ptr_array_unref. */
-GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);
+/* Options of the classes, joined by |, that differ between two configurations (const OptionRow *); free with
+ * g_ptr_array_unref. */
+GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, unsigned classes);
 
 /* ---- lists of all options: docs/options, man page, completion ---- */
 

@@ -58,12 +58,12 @@ static char *default_text(const OptionRow *row, const char *const *by_model)
 /* An item of a list: - `optim.lr` (`1e-3`; number 0…10; logged): peak learning rate */
 static void write_markdown_row(GString *text, const OptionRow *row, const char *const *by_model)
 {
-    static const char *const resume[] = { [OPT_IDENTITY] = "", [OPT_TUNABLE] = "; logged", [OPT_FREE] = "; free" };
+    const char *resume = row->class == OPT_FREE ? "; free" : row->class & OPT_LOGGED ? "; logged" : "";
     const bool is_any = row->type == OPT_BOOL || row->type == OPT_STRING ||
                         (row->type == OPT_LIST && row->choices == NULL); /* the default says what is accepted */
     g_autofree char *accepted = accepted_item(row), *initial = default_text(row, by_model);
     g_autofree char *item = g_strdup_printf("`%s` (%s%s%s%s): %s", row->name, initial, is_any ? "" : "; ",
-                                            is_any ? "" : accepted, resume[row->class], row->help);
+                                            is_any ? "" : accepted, resume, row->help);
     g_string_append_c(text, '-');
     text_append_wrapped(text, item, 1, 2, MARKDOWN_WIDTH);
 }
@@ -86,13 +86,11 @@ char *options_to_markdown(const OptionTable *table, const char *group, const cha
 
 static void write_text_row(GString *text, const OptionRow *row, const char *const *by_model, int width)
 {
-    static const char *const resume[] = { [OPT_IDENTITY] = "a resumed run must keep it",
-                                          [OPT_TUNABLE] = "a resumed run may change it",
-                                          [OPT_FREE] = "a resumed run may change it" };
     g_autofree char *accepted = accepted_text(row);
     const char *initial = g_strv_contains(by_model, row->name) ? "by model" : row->default_value;
     g_autofree char *facts =
-        g_strdup_printf("(%s; default: %s; %s)", accepted, *initial ? initial : "none", resume[row->class]);
+        g_strdup_printf("(%s; default: %s; a resumed run %s it)", accepted, *initial ? initial : "none",
+                        row->class == OPT_IDENTITY ? "must keep" : "may change");
     g_string_append_printf(text, "%s\n", row->name);
     text_append_wrapped(text, row->help, 0, 4, width);
     text_append_wrapped(text, facts, 0, 4, width);

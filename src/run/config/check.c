@@ -283,24 +283,6 @@ static void advise_adapters(const Config *config)
             name, optim->name == OPTIM_ADAFACTOR ? ", or optim.scale_parameter=false" : "");
 }
 
-void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
-{
-    config_advise_idle(config);
-    config_advise_run_control(config);
-    advise_updates(config, epoch_samples, total);
-    advise_adapters(config);
-    if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
-        log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");
-    if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
-        log_warning("data.sentence_pairs makes labels, but the model has no head for them: set model.sentence_head and "
-                    "model.pooler, or data.sentence_pairs=none");
-    if (total >= 2 && warmup >= total)
-        log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
-                    ": the learning rate rises to its last step and "
-                    "never %s; write a share of the length, such as optim.warmup=6%%",
-                    warmup, total, warmup == total ? "falls" : "reaches its peak");
-}
-
 /* ---- tokenizer, datasets and model must agree about tokens ---- */
 
 /* The argument of `loam tokenizer train --for` that makes a tokenizer for the model. */
@@ -478,16 +460,35 @@ static void advise_by(const IdleRule *rule, const Config *config, const GPtrArra
         log_warning("%s: without effect, since %s is %s", idle->str, rule->decides, *value ? value : "not set");
 }
 
-void config_advise_idle(const Config *config)
+static void advise_idle(const Config *config)
 {
     Config defaults = { 0 };
     options_set_defaults(config_options(), &defaults);
-    for (OptionClass class = OPT_IDENTITY; class <= OPT_FREE; class ++) {
-        g_autoptr(GPtrArray) changed = options_differences(config_options(), config, &defaults, class);
+    static const unsigned classes[] = { OPT_IDENTITY, OPT_LOGGED, OPT_FREE };
+    for (size_t c = 0; c < G_N_ELEMENTS(classes); c++) {
+        g_autoptr(GPtrArray) changed = options_differences(config_options(), config, &defaults, classes[c]);
         for (size_t i = 0; i < G_N_ELEMENTS(rules); i++)
             advise_by(&rules[i], config, changed);
     }
     options_clear(config_options(), &defaults);
+}
+
+void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
+{
+    advise_idle(config);
+    config_advise_run_control(config);
+    advise_updates(config, epoch_samples, total);
+    advise_adapters(config);
+    if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
+        log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");
+    if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
+        log_warning("data.sentence_pairs makes labels, but the model has no head for them: set model.sentence_head and "
+                    "model.pooler, or data.sentence_pairs=none");
+    if (total >= 2 && warmup >= total)
+        log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
+                    ": the learning rate rises to its last step and "
+                    "never %s; write a share of the length, such as optim.warmup=6%%",
+                    warmup, total, warmup == total ? "falls" : "reaches its peak");
 }
 
 void config_advise_data(const Config *config, bool holds_out)

@@ -23,46 +23,31 @@ typedef struct TokenizerConfig {
     int64_t sentinels; /* number of sentinels added to a tokenizer without any, if the model needs them */
 } TokenizerConfig;
 
+/* The options of each group, in the words of their help (options.c): comments here only say how a value is stored. */
 typedef struct TrainConfig {
-    /* length: end of the run, in steps, samples, tokens or epochs since its first step, or a time that this process
-     * trains. batch and micro_batch, over all ranks: packed sequences ("samples"), task examples or tokens. */
     Amount length, batch, micro_batch;
-    char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that every step has train.batch */
-    Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
-    char *save_phases; /* text that config_save_phases reads; "" means that save_every holds for the whole run */
-    /* Value 0 means none. stop_at: length at which the run ends early. stop_after: seconds from the start of the
-     * command until this process has stopped. exit_every: this process stops at each multiple. */
+    char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule */
+    Amount log_every, eval_every, save_every, save_within;
+    char *save_phases; /* text that config_save_phases reads */
     Amount stop_at, stop_after, exit_every;
-    char *stop_date;    /* local date and time at which this process has stopped; "" means none */
-    char *stop_file;    /* path: this process stops once this file exists; "" means none */
-    char *skip_samples; /* text that config_skip_ranges reads; "" means none */
-    double spike;       /* a loss this many standard deviations above the mean of recent losses is a spike; 0 means that
-                           spikes are not looked for */
-    int64_t spike_window; /* number of losses before a step whose mean and deviation say whether it is a spike */
-    int64_t spike_after;  /* steps from a spike to the checkpoint after it */
-    int spike_action;     /* SPIKE_* */
-    int64_t eval_samples; /* samples of each held-out set, and examples of each task, per evaluation; 0 means all */
-    char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
-    int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
-    bool scores;          /* evaluations also answer the task's examples and compute scores */
-    int64_t keep_best;    /* number of checkpoints that are kept of those that were the best when they were saved: the
-                             newest ones */
-    int64_t keep_last,
-        keep_every; /* checkpoints that are kept: the newest keep_last, and those at multiples of keep_every steps */
-    int precision, recompute;         /* PRECISION_*, RECOMPUTE_* */
-    bool f32_residual, f32_gradients; /* with bf16, fp16 and fp8: dtype f32 for the residual stream, for gradients */
-    bool tf32;                        /* use TF32 for f32 matrix products on GPUs */
-    char *init;                       /* path of a model whose weights training starts from; "" means random weights */
-    char *freeze;           /* name patterns of parameters that are not trained, separated by commas; "" means none */
-    double label_smoothing; /* probability taken from the target and spread over all classes or tokens; 0 means none */
-    double z_loss;          /* weight of log² Z in the loss, Z = sum of exp(logits); 0 means none */
-    char *class_weights;    /* one factor on the loss per class of a classifier, separated by commas, or "balanced"; ""
-                               means 1 for each */
-    int64_t threads;        /* compute threads; 0 means OMP_NUM_THREADS if it is set, else one per core */
-    char *device;           /* name of the device, see compute_device_check */
-    bool save_async;        /* write checkpoints while training goes on */
-    bool report;            /* write report.html while training goes on */
-    bool fairseq_log;       /* also write train_inner.jsonl, the log in fairseq's format */
+    char *stop_date, *stop_file;
+    char *skip_samples; /* text that config_skip_ranges reads */
+    double spike;
+    int64_t spike_window, spike_after;
+    int spike_action; /* SPIKE_* */
+    int64_t eval_samples;
+    char *best; /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
+    int64_t patience;
+    bool scores;
+    int64_t keep_best, keep_last, keep_every;
+    int precision, recompute; /* PRECISION_*, RECOMPUTE_* */
+    bool f32_residual, f32_gradients, tf32;
+    char *init, *freeze;
+    double label_smoothing, z_loss;
+    char *class_weights;
+    int64_t threads;
+    char *device; /* see compute_device_check */
+    bool save_async, report, fairseq_log;
 } TrainConfig;
 
 /* The most ranks of a run. */
@@ -75,18 +60,14 @@ enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
 /* How ranks train one model together (comm/comm.h). */
 typedef struct ParallelConfig {
-    int64_t ranks;  /* number of ranks, as threads of this process; 0 means the processes that a launcher such as mpirun
-                       started, else one */
-    Amount timeout; /* longest wait for another rank; then the run fails */
-    int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
-    bool sequence;  /* tensor-parallel ranks divide the tokens between the sublayers (nn/rows.h) */
-    int64_t context;     /* ranks of a context-parallel group (nn/context.h); 1 means that every rank has all tokens of
-                            its samples */
-    int64_t pipeline;    /* ranks of a pipeline; 1 means that every rank has all blocks */
-    int64_t interleave;  /* stages of each rank of a pipeline */
-    char *cuts;          /* the blocks at which stages begin (pipeline_cuts); "" means stages of equal work */
-    int zero;            /* ZeroLevel (param/shard.h) */
-    int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */
+    int64_t ranks;
+    Amount timeout;
+    int64_t tensor, context, pipeline; /* sizes of the groups of comm/mesh.h */
+    bool sequence;                     /* nn/rows.h */
+    int64_t interleave;
+    char *cuts; /* text that pipeline_cuts reads */
+    int zero;   /* ZeroLevel (param/shard.h) */
+    int64_t check_every;
     const Mesh *mesh; /* not an option: the groups of ranks of a run; NULL means no communication: memory is planned for
                          one of `ranks` */
     int stage;        /* not an option: without a mesh, the rank of the pipeline that memory is planned for */
@@ -95,24 +76,21 @@ typedef struct ParallelConfig {
 /* Commands that run beside training (train/services/hooks.c); "" means none. */
 typedef struct HooksConfig {
     char *on_save, *on_best, *on_stop, *on_alert;
-    Amount timeout;  /* longest time of a command; 0 means no limit */
-    int64_t retries; /* attempts after one that failed */
+    Amount timeout;
+    int64_t retries;
 } HooksConfig;
 
 enum { LOG_LOAM, LOG_FAIRSEQ, LOG_MEGATRON };
 enum { NORMS_NONE, NORMS_MODEL, NORMS_LAYERS };
 /* What a run writes about itself beside metrics.jsonl and TensorBoard's files. */
 typedef struct LogConfig {
-    int format;                       /* LOG_*: the lines that rank 0 prints */
-    bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
-    int norms;                        /* NORMS_* */
-    int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/services/mlflow.c), "" means none;
-                                         name of the experiment there */
-    bool emissions;                   /* write emissions.csv (run/energy/energy.h) */
-    /* For emissions.csv: power in watts where no counter can be read; grams of CO2 equivalents per kWh; power usage
-     * effectiveness; ISO code of the country. See EnergySources and EmissionsInfo. */
-    double cpu_watts, ram_watts, carbon_intensity, pue;
+    int format; /* LOG_* */
+    bool megatron_series;
+    int norms; /* NORMS_* */
+    int64_t samples;
+    char *mlflow, *mlflow_experiment;
+    bool emissions;
+    double cpu_watts, ram_watts, carbon_intensity, pue; /* see EnergySources and EmissionsInfo */
     char *country;
 } LogConfig;
 
@@ -203,8 +181,8 @@ bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error);
 
 /* Whether an option, by its name, decides what is learnt: those that checkpoints hold, and train.skip_samples. */
 bool config_is_learning(const char *name);
-/* The options that checkpoints hold, as JSON strings by name: class IDENTITY, and those of class TUNABLE that decide
- * what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref. */
+/* The options that checkpoints hold, as JSON strings by name: class IDENTITY, and those of class LEARNING.
+ * Paths are left out: equal runs give equal bytes on any host. json_decref. */
 json_t *config_record(const Config *config);
 /* The options in which the configuration differs from a record (`was`): a list of changes. Options that the record, of
  * an earlier version, lacks are not compared. origin: for errors. NULL on an error. */
@@ -227,7 +205,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunRecord, config_record_clear)
 char *config_of_last_start(const char *dir);
 /* If RUN/config.yaml exists, compares the configuration with that of the run's last start; then with the checkpoint's
  * record. It is an error if an option of class IDENTITY differs, except data.train if it names the same datasets by
- * other paths. This, and a difference in an option of class TUNABLE, is logged and appended to `changes` (char *,
+ * other paths. This, and a difference in an option of OPT_LOGGED, is logged and appended to `changes` (char *,
  * g_free). */
 bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *changes, GError **error);
 /* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values of the run's
@@ -392,8 +370,6 @@ ModelLoss config_loss(const Config *config);
 int64_t config_answer_length(const Config *config);
 /* Calls model_set_counts for a model of this configuration with another train.micro_batch. */
 void config_set_slots(const Config *config, Model *model);
-/* Calls model_set_answers if evaluations of the run generate answers to held-out examples of tasks. */
-void config_set_answers(const Config *config, Model *model);
 /* Opens the configured model for training and freezes train.freeze's parameters. Fails if a pattern matches none. */
 Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* Parses train.class_weights: one number per class of the model. Returns NULL if it is empty or "balanced"
@@ -418,7 +394,5 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
  * -1 means unknown; epoch_samples: samples in an epoch of the training set, 0 means unknown. */
 void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples);
-/* Warns about options that the user changed (Config.given) but that have no effect because of another option. */
-void config_advise_idle(const Config *config);
 /* Warns about datasets not used since a task's examples are. holds_out: the task has examples to evaluate on. */
 void config_advise_data(const Config *config, bool holds_out);

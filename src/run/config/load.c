@@ -275,7 +275,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
 {
     options_set_defaults(config_options(), config);
     g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, &config->given, error);
-    const bool good = layers && apply_layers(config, layers, error) && layers_apply_recipe(config, layers, error) &&
+    const bool good = layers && apply_layers(config, layers, error) && recipe_apply(config, layers, error) &&
                       resolve_labels(config, error) && config_check(config, error) && resolve_compat(config, error);
     if (good)
         derive(config);

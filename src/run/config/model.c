@@ -139,7 +139,7 @@ static bool writes_answers(const Config *config)
     return task_is_set(&config->task) ? own_is_scored(&config->task) : set_is_scored(config->data.valid);
 }
 
-void config_set_answers(const Config *config, Model *model)
+static void set_answers(const Config *config, Model *model)
 {
     /* Longest prompt. A decoder-only model has prompt and answer in one sequence; a prompt has at least one token. */
     const int64_t longest = config_answer_length(config),
@@ -176,6 +176,6 @@ Model *config_open_model(const Config *config, Device *dev, GError **error)
     if (model && pipeline.size == 1 && !check_frozen(model, patterns, error))
         g_clear_pointer(&model, model_close);
     if (model)
-        config_set_answers(config, model);
+        set_answers(config, model);
     return model;
 }

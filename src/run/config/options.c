@@ -34,12 +34,12 @@ static const char *const stage_keys[] = { "from", "batch", NULL };
 static const OptionRow train_options[] = {
     { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE, NULL,
       "length of training, such as 10k steps, 5B tokens, 3 epochs or 12h" },
-    { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE, NULL,
+    { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_LEARNING, NULL,
       "samples, tokens, or examples of a task, of one step, over all ranks and microbatches" },
-    { "train.batch_rampup", OPT_LIST, ROW(batch_rampup), "", 0, 0, OPT_TUNABLE, rampup_keys,
+    { "train.batch_rampup", OPT_LIST, ROW(batch_rampup), "", 0, 0, OPT_LEARNING, rampup_keys,
       "the batch grows to train.batch during the run: first batch, increment, and the samples over which it grows, "
       "such as 16 16 5M samples; empty means that it does not grow" },
-    { "train.batch_schedule", OPT_LIST, ROW(batch_schedule), "", 0, 0, OPT_TUNABLE, stage_keys,
+    { "train.batch_schedule", OPT_LIST, ROW(batch_schedule), "", 0, 0, OPT_LEARNING, stage_keys,
       "batches in place of train.batch, each with the tokens or samples after which it begins, such as 0:768 250B "
       "tokens:1536; empty means none" },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE, option_auto,
@@ -107,7 +107,7 @@ static const OptionRow train_options[] = {
       "newest" },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_TUNABLE, option_steps,
       "checkpoints at multiples of this many steps are kept too; 0 means none" },
-    { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE, precision_names,
+    { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_LEARNING, precision_names,
       "dtype that weights and activations are computed in; master weights, statistics and optimizer states are f32. "
       "auto: the precision that the run began with; for a new run bf16 on a GPU or on a processor that multiplies bf16 "
       "faster than f32, else f32. fp8: bf16, with the linear layers of blocks in FP8 (fp8.*); a CPU emulates FP8, more "
@@ -127,13 +127,13 @@ static const OptionRow train_options[] = {
     { "train.freeze", OPT_LIST, ROW(freeze), "", 0, 0, OPT_IDENTITY, NULL,
       "names of parameters that are not trained, as `loam inspect checkpoint` lists them, separated by commas; * "
       "stands for any text: shared,encoder.0.*; empty means that all are trained" },
-    { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, NULL,
+    { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_LEARNING, NULL,
       "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier; "
       "0 means none" },
-    { "train.class_weights", OPT_LIST, ROW(class_weights), "", 0, 0, OPT_TUNABLE, NULL,
+    { "train.class_weights", OPT_LIST, ROW(class_weights), "", 0, 0, OPT_LEARNING, NULL,
       "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced means in "
       "inverse proportion to the number of examples of the class in the training set; empty means 1" },
-    { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, NULL,
+    { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_LEARNING, NULL,
       "weight of (log Z)^2 in the loss, where Z is the sum of exp(logits) (z-loss); T5X uses 1e-4; 0 means none" },
     { "train.report", OPT_BOOL, ROW(report), "false", 0, 0, OPT_FREE, NULL,
       "write report.html, the page of `loam report`, into the run directory after evaluations and saves and at the "

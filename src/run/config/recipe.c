@@ -105,7 +105,8 @@ static void add_first(const Recipe *rows, size_t n, const ModelConfig *model, in
     CHECK(false, "no recipe for family %d, optimizer %d and %g parameters", model->family, optimizer, size);
 }
 
-void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
+/* Appends the defaults by family and size. */
+static void add_model(const ModelConfig *model, GPtrArray *settings)
 {
     add_first(model_recipes, G_N_ELEMENTS(model_recipes), model, 0, settings);
     if (!model_config_bounds_length(model))
@@ -194,20 +195,51 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
                MIN(task && task->target_length > 0 ? task->target_length : 128, MAX(longest / 2, 1)));
 }
 
-void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
+/* ---- all of them ---- */
+
+/* Applies those settings of `defaults` whose option no layer sets. */
+static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArray *defaults, GError **error)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
+    g_autoptr(GPtrArray) unsaid = option_settings_new();
+    for (guint i = 0; i < defaults->len; i++) {
+        const OptionSetting *setting = defaults->pdata[i];
+        if (!option_settings_find(layers, setting->name))
+            option_settings_add(unsaid, setting->name, setting->value, setting->origin);
+    }
+    return options_apply(config_options(), config, unsaid, error);
+}
+
+/* Appends the defaults of the options of the optimizer. */
+static void add_of_optimizer(const Config *config, const GPtrArray *layers, GPtrArray *settings)
+{
+    const ModelConfig *model = &config->model;
+    const int optimizer = config->optim.name;
+    const bool task = task_is_set(&config->task);
+    recipe_add_optimizer(model, optimizer, settings);
+    if (*config->train.init && !task && model->classifier == LABELS_NONE && model->lora.rank == 0)
+        recipe_add_start(model, optimizer, option_settings_find(layers, "optim.rewarm"), settings);
+    for (size_t i = 0; task && i < G_N_ELEMENTS(task_recipes); i++)
         if (is_for(&task_recipes[i], model, optimizer))
             add_recipe(task_recipes[i].settings, settings);
-}
-
-void recipe_add_adapters(GPtrArray *settings)
-{
-    add_recipe(lora_optimizer, settings);
-}
-
-void recipe_add_adapters_optimizer(int optimizer, GPtrArray *settings)
-{
-    if (optimizer == OPTIM_ADAMW)
+    if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
         add_recipe(lora_settings, settings);
+}
+
+bool recipe_apply(Config *config, const GPtrArray *layers, GError **error)
+{
+    g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
+    const bool task = task_is_set(&config->task);
+    add_model(&config->model, of_model);
+    if (task)
+        recipe_add_task(&config->task, &config->model, of_model);
+    if (config->model.lora.rank > 0)
+        add_recipe(lora_optimizer, of_model);
+    if (!apply_unsaid(config, layers, of_model, error))
+        return false;
+    if (task && !option_settings_find(layers, "data.target_length"))
+        config_share_length(config);
+    if (config->train.batch.unit == UNIT_EXAMPLES)
+        option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
+    add_of_optimizer(config, layers, of_optimizer);
+    return apply_unsaid(config, layers, of_optimizer, error);
 }

@@ -9,32 +9,10 @@
 /* Options of class IDENTITY whose values are paths, which no checkpoint holds. What lies there is compared in other
  * ways, or was read at the first start only. */
 static const char *const paths[] = { "train.init", "task.valid", NULL };
-/* Options of class TUNABLE that decide what a step computes: whole groups, or single options. */
-static const char *const tunables[] = {
-    "model.",
-    "lora.",
-    "optim.",
-    "fp16.",
-    "fp8.",
-    "train.batch",
-    "train.batch_rampup",
-    "train.batch_schedule",
-    "train.precision",
-    "train.label_smoothing",
-    "train.class_weights",
-    "train.z_loss",
-    NULL,
-};
 
 static bool is_recorded(const OptionRow *row)
 {
-    if (row->class == OPT_IDENTITY)
-        return !g_strv_contains(paths, row->name);
-    bool recorded = false;
-    for (int i = 0; tunables[i]; i++)
-        recorded |= g_str_has_suffix(tunables[i], ".") ? g_str_has_prefix(row->name, tunables[i])
-                                                       : strcmp(row->name, tunables[i]) == 0;
-    return row->class == OPT_TUNABLE && recorded && strcmp(row->name, "optim.offload") != 0;
+    return row->class == OPT_LEARNING || (row->class == OPT_IDENTITY && !g_strv_contains(paths, row->name));
 }
 
 bool config_is_learning(const char *name)

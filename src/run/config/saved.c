@@ -66,7 +66,7 @@ static bool same_sources(const char *a, const char *b)
     return strcmp(x, y) == 0;
 }
 
-/* The options of class IDENTITY, then those of class TUNABLE, that differ from those of the run's last start: a list of
+/* The options of class IDENTITY, then those of OPT_LOGGED, that differ from those of the run's last start: a list of
  * changes, empty if there is no RUN/config.yaml. NULL on an error. */
 static GPtrArray *file_changes(const Config *config, GError **error)
 {
@@ -79,8 +79,9 @@ static GPtrArray *file_changes(const Config *config, GError **error)
     if (!config_load(&saved, path, NULL, 0, error))
         return NULL;
     Config was = resolved(&saved), is = resolved(config);
-    for (OptionClass class = OPT_IDENTITY; class <= OPT_TUNABLE; class ++) {
-        g_autoptr(GPtrArray) rows = options_differences(table, &was, &is, class);
+    static const unsigned classes[] = { OPT_IDENTITY, OPT_LOGGED };
+    for (size_t c = 0; c < G_N_ELEMENTS(classes); c++) {
+        g_autoptr(GPtrArray) rows = options_differences(table, &was, &is, classes[c]);
         for (guint i = 0; i < rows->len; i++) {
             const OptionRow *row = rows->pdata[i];
             config_changes_add(changes, row, options_value(table, &was, row), options_value(table, &is, row));
@@ -191,7 +192,7 @@ static bool load_defaults(Config *defaults, const GPtrArray *saved, GError **err
         if (!g_strv_contains(recipe_options, setting->name) || strcmp(setting->name, "optim.name") == 0)
             option_settings_add(said, setting->name, setting->value ? setting->value : "", setting->origin);
     }
-    return options_apply(config_options(), defaults, said, error) && layers_apply_recipe(defaults, said, error);
+    return options_apply(config_options(), defaults, said, error) && recipe_apply(defaults, said, error);
 }
 
 static void compare_option(const OptionRow *row, const Config *config, const Config *defaults, GPtrArray *differences)
