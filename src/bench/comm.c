@@ -60,24 +60,23 @@ typedef struct Bench {
 /* ---- one run ---- */
 
 /* Exchanges equal parts of x with every other rank; y takes theirs. */
-static void all_to_all(Comm *ranks, Tensor x, Tensor y)
+static CommWork all_to_all(Comm *ranks, Tensor x, Tensor y)
 {
     const int size = comm_size(ranks);
     g_autofree int64_t *starts = g_new(int64_t, size + 1);
     for (int r = 0; r <= size; r++)
         starts[r] = r * (tensor_count(x) / size);
-    comm_wait(ranks, comm_all_to_all(ranks, tensor_vector(y.p, DT_F32, starts[size]), starts,
-                                     tensor_vector(x.p, DT_F32, starts[size]), starts));
+    return comm_all_to_all(ranks, tensor_vector(y.p, DT_F32, starts[size]), starts,
+                           tensor_vector(x.p, DT_F32, starts[size]), starts);
 }
 
 /* Rank 0 sends x to the last rank, which a launcher puts farthest away. */
-static void send_receive(Comm *ranks, Tensor x)
+static CommWork send_receive(Comm *ranks, Tensor x)
 {
     const int last = comm_size(ranks) - 1;
     if (comm_rank(ranks) == 0)
-        comm_wait(ranks, comm_send(ranks, x, last));
-    else if (comm_rank(ranks) == last)
-        comm_wait(ranks, comm_receive(ranks, x, 0));
+        return comm_send(ranks, x, last);
+    return comm_rank(ranks) == last ? comm_receive(ranks, x, 0) : 0;
 }
 
 static Tensor rank_part(Comm *ranks, Tensor x)
@@ -86,30 +85,26 @@ static Tensor rank_part(Comm *ranks, Tensor x)
     return tensor_vector((float *)x.p + first, DT_F32, comm_start(n, comm_size(ranks), comm_rank(ranks) + 1) - first);
 }
 
-static void run_call(Comm *ranks, Call call, Tensor x, Tensor y)
+/* Starts a collective; a barrier is over at once. */
+static CommWork start_call(Comm *ranks, Call call, Tensor x, Tensor y)
 {
     switch (call) {
     case CALL_ALL_REDUCE:
-        comm_wait(ranks, comm_all_reduce(ranks, x));
-        break;
+        return comm_all_reduce(ranks, x);
     case CALL_REDUCE_SCATTER:
-        comm_wait(ranks, comm_reduce_scatter(ranks, rank_part(ranks, y), x, NULL));
-        break;
+        return comm_reduce_scatter(ranks, rank_part(ranks, y), x, NULL);
     case CALL_ALL_GATHER:
-        comm_wait(ranks, comm_all_gather(ranks, x, rank_part(ranks, x), NULL));
-        break;
+        return comm_all_gather(ranks, x, rank_part(ranks, x), NULL);
     case CALL_BROADCAST:
-        comm_wait(ranks, comm_broadcast(ranks, x, 0));
-        break;
+        return comm_broadcast(ranks, x, 0);
     case CALL_ALL_TO_ALL:
-        all_to_all(ranks, x, y);
-        break;
+        return all_to_all(ranks, x, y);
     case CALL_SEND:
-        send_receive(ranks, x);
-        break;
+        return send_receive(ranks, x);
     case CALL_BARRIER:
     default:
         comm_barrier(ranks);
+        return 0;
     }
 }
 
@@ -128,7 +123,7 @@ static Run time_run(const Bench *b, Comm *ranks, Call call, Tensor x, Tensor y, 
     g_autofree Run *all = g_new0(Run, comm_size(ranks));
     const int64_t sent = comm_counts(ranks).sent_bytes;
     const double start = clock_seconds();
-    run_call(ranks, call, x, y);
+    comm_wait(ranks, start_call(ranks, call, x, y));
     device_synchronise(b->dev);
     const double end = clock_seconds();
     const Run own = { end - start, end - since, comm_counts(ranks).sent_bytes - sent };

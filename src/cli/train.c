@@ -45,25 +45,11 @@ static const GOptionEntry entries[] = {
 enum { BLOCKS = 8, KV_HEADS = 4, TOKENS = 64, BATCH = 32, COMPAT_SAMPLES = 4096 };
 
 /* The same in every rehearsal: small sizes, to try a layout, data, optimizer, saves and hooks. */
-static const char *const sizes[] = {
-    "model.width=128",
-    "model.heads=8",
-    "model.head_dim=16",
-    "model.ffn=256",
-    "train.length=20 steps",
-    "train.batch_rampup=",
-    "train.batch_schedule=",
-    "train.stop_at=0",
-    "train.micro_batch=1 samples",
-    "train.log_every=1 steps",
-    "train.eval_every=10 steps",
-    "train.eval_samples=16",
-    "train.save_every=10 steps",
-    "train.save_phases=",
-    "train.keep_every=0",
-    "optim.warmup=5 steps",
-    "optim.decay_until=0",
-};
+static const char sizes[] =
+    "model.width=128; model.heads=8; model.head_dim=16; model.ffn=256; train.length=20 steps; train.batch_rampup=; "
+    "train.batch_schedule=; train.stop_at=0; train.micro_batch=1 samples; train.log_every=1 steps; "
+    "train.eval_every=10 steps; train.eval_samples=16; train.save_every=10 steps; train.save_phases=; "
+    "train.keep_every=0; optim.warmup=5 steps; optim.decay_until=0";
 
 static void add_override(GPtrArray *overrides, const char *name, int64_t value, const char *unit)
 {
@@ -90,10 +76,11 @@ static char *rehearsal_dir(const char *dir)
  * on the layout, so that a rehearsal can go on in another one. A NULL-terminated array; g_strfreev. */
 static char **rehearsal_overrides(const Config *config, char **given, int n)
 {
+    g_auto(GStrv) small = g_strsplit(sizes, "; ", -1);
     GPtrArray *overrides = g_ptr_array_new();
     const ModelConfig *model = &config->model;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
-        g_ptr_array_add(overrides, g_strdup(sizes[i]));
+    for (char **size = small; *size; size++)
+        g_ptr_array_add(overrides, g_strdup(*size));
     add_override(overrides, "model.n_enc", MIN(model->n_enc, BLOCKS), "");
     add_override(overrides, "model.n_dec", MIN(model->n_dec, BLOCKS), "");
     add_override(overrides, "model.kv_heads", model_config_kv_heads(model) < model->heads ? KV_HEADS : 0, "");

@@ -47,51 +47,22 @@ bool comm_launch_is_mpirun(const CommLaunch *launch)
     return launch->launcher == launchers[0].launcher || launch->launcher == launchers[3].launcher;
 }
 
-/* Names of variables, and beginnings of names, that Open MPI 4 and 5, MPICH, srun and torchrun set for a process. */
-static const char *const told[] = {
-    "RANK",          "WORLD_SIZE",      "LOCAL_RANK",  "LOCAL_WORLD_SIZE", "GROUP_RANK",     "GROUP_WORLD_SIZE",
-    "ROLE_RANK",     "ROLE_WORLD_SIZE", "ROLE_NAME",   "MASTER_ADDR",      "MASTER_PORT",    "SLURM_PROCID",
-    "SLURM_LOCALID", "SLURM_NODEID",    "SLURM_GTIDS", "SLURM_TASK_PID",   "SLURM_MPI_TYPE", NULL
-};
-static const char *const told_beginnings[] = { "OMPI_COMM_WORLD_",
-                                               "OMPI_APP_CTX_",
-                                               "OMPI_NUM_APP_CTX",
-                                               "OMPI_FIRST_RANKS",
-                                               "OMPI_UNIVERSE_SIZE",
-                                               "OMPI_COMMAND",
-                                               "OMPI_ARGV",
-                                               "OMPI_FILE_",
-                                               "OMPI_MCA_orte_",
-                                               "OMPI_MCA_ess",
-                                               "OMPI_MCA_pmix",
-                                               "OMPI_MCA_initial_wdir",
-                                               "OMPI_MCA_shmem_",
-                                               "PMIX_",
-                                               "PMI_",
-                                               "PRTE_",
-                                               "MPI_LOCAL",
-                                               "HYDI_",
-                                               "SLURM_STEP",
-                                               "SLURM_SRUN_",
-                                               "SLURM_LAUNCH_",
-                                               "SLURM_PMIX",
-                                               "TORCHELASTIC_" };
-
-static bool is_told(const char *name)
-{
-    bool is = g_strv_contains(told, name);
-    for (size_t i = 0; !is && i < G_N_ELEMENTS(told_beginnings); i++)
-        is = g_str_has_prefix(name, told_beginnings[i]);
-    return is;
-}
+/* Variables that Open MPI 4 and 5, MPICH, srun and torchrun set for a process; * stands for any text. */
+static const char told[] =
+    "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME "
+    "MASTER_ADDR MASTER_PORT SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_GTIDS SLURM_TASK_PID SLURM_MPI_TYPE "
+    "SLURM_STEP* SLURM_SRUN_* SLURM_LAUNCH_* SLURM_PMIX* OMPI_COMM_WORLD_* OMPI_APP_CTX_* OMPI_NUM_APP_CTX* "
+    "OMPI_FIRST_RANKS* OMPI_UNIVERSE_SIZE* OMPI_COMMAND* OMPI_ARGV* OMPI_FILE_* OMPI_MCA_orte_* OMPI_MCA_ess* "
+    "OMPI_MCA_pmix* OMPI_MCA_initial_wdir* OMPI_MCA_shmem_* PMIX_* PMI_* PRTE_* MPI_LOCAL* HYDI_* TORCHELASTIC_*";
 
 char **comm_launch_forget(char **env)
 {
-    g_auto(GStrv) all = g_strdupv(env);
+    g_auto(GStrv) all = g_strdupv(env), patterns = g_strsplit(told, " ", -1);
     for (char **variable = all; *variable; variable++) {
         g_autofree char *name = g_strndup(*variable, strcspn(*variable, "="));
-        if (is_told(name))
-            env = g_environ_unsetenv(env, name);
+        for (char **pattern = patterns; *pattern; pattern++)
+            if (g_pattern_match_simple(*pattern, name))
+                env = g_environ_unsetenv(env, name);
     }
     return env;
 }
