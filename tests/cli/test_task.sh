@@ -95,6 +95,8 @@ expect 0 'marks.tsv: the first 9 examples answered' "$loam" eval runs/a --task t
 awk 'BEGIN { print "text\tmark\tnumber"; for (i = 0; i < 262145; i++) print "bari tuka\tgood\t" i }' >many.tsv
 printf 'text\tmark\tnumber\nbari tuka\tgood\t1\nkoti\tbad\t2\n' >few.tsv
 expect 0 'many.tsv: 262,144 of the first 262,144 held-out inputs are trained on' "${prepared[@]}" task.data=few.tsv task.valid=many.tsv
+TERM=xterm script -qec "$loam task show config.yaml task.data=many.tsv task.valid= --n 1" /dev/null </dev/null >out
+grep -q 'reading .*examples' out || fail "no progress on a terminal: $(head -c 500 out)"
 
 # A line counts right answers that --rank does not compare, as its labels come from the examples to train on. Some scores see more
 # than equal texts: SQuAD's F1 counts a word that an answer shares with the right one.

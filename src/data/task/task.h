@@ -183,7 +183,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TaskReader, task_reader_close)
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
 /* Takes an example, which is cleared afterwards, and the record that it was made from. */
 typedef bool (*TaskExampleFn)(void *context, const TaskExample *example, const Record *record, GError **error);
-/* Calls `use` with every example that is left, until it fails. */
+/* Calls `use` with every example that is left, until it fails. Of many examples it shows progress on a terminal. */
 bool task_reader_each(TaskReader *reader, TaskExampleFn use, void *context, GError **error);
 int64_t task_reader_skipped(const TaskReader *reader); /* number of bad records skipped so far; 0 if quiet */
 /* Number of examples read so far, including those outside the selected TaskPart. */

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define LOGGED_ROWS   10 /* bad rows that are told one by one */
+#define LOGGED_ROWS   10        /* bad rows that are told one by one */
+#define MANY_ROWS     (1 << 15) /* examples after which a progress bar is shown */
 #define HELD_OUT_SEED 0x7461736b
 #define KEY           "idx" /* the field of an object's index in Task.lookup */
 
@@ -308,9 +309,16 @@ bool task_reader_each(TaskReader *reader, TaskExampleFn use, void *context, GErr
     TaskExample example;
     Record record;
     GError *problem = NULL;
+    bool shown = false; /* a file that takes long to read */
     while (!problem && task_reader_next(reader, &example, &record, &problem)) {
+        if (!shown && (shown = reader->read >= MANY_ROWS))
+            progress_open("reading", "examples", 0);
+        if (shown)
+            progress_update((uint64_t)reader->read);
         use(context, &example, &record, &problem);
         task_example_clear(&example);
     }
+    if (shown)
+        progress_close();
     return problem == NULL || fail_with(error, problem);
 }
