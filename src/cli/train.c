@@ -434,12 +434,29 @@ static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **er
  * configuration, and prints a table of their scores. A finished run is not trained again. All
  * configurations are checked before the first run starts. If a run fails with LOAM_ERROR_USER, for example because the
  * loss is not finite at its learning rate, the other runs are still trained, and its error is returned in the end. */
+/* Fails if the command line also gives one value to an option that --sweep or --seeds gives several. */
+static bool check_swept(const ManyRuns *many, const GPtrArray *runs, GError **error)
+{
+    const OneRun *first = runs->pdata[0];
+    for (guint i = 0; i < first->settings->len; i++) {
+        const char *setting = first->settings->pdata[i];
+        const size_t name = strcspn(setting, "=") + 1;
+        for (int k = 0; k < many->n_overrides; k++)
+            if (strncmp(many->overrides[k], setting, name) == 0)
+                return fail_user(error, "%s: the values of %.*s are those of %s: leave one of the two out",
+                                 many->overrides[k], (int)name - 1, setting,
+                                 g_str_has_prefix(setting, "run.seed=") ? "--seeds" : "--sweep");
+    }
+    return true;
+}
+
 static bool train_many(const ManyRuns *many, GError **error)
 {
     g_autofree char *dir = find_dir(many, error);
     g_autoptr(GPtrArray) runs = dir ? plan_runs(error) : NULL;
     GError *failed = NULL;
-    if (runs == NULL || !check_runs(many, dir, runs, error) || !train_all(many, dir, runs, &failed, error)) {
+    if (runs == NULL || !check_swept(many, runs, error) || !check_runs(many, dir, runs, error) ||
+        !train_all(many, dir, runs, &failed, error)) {
         g_clear_error(&failed);
         return false;
     }

@@ -218,6 +218,8 @@ expect 1 'would be the same run, train.length=5 steps run.seed=1' "$loam" train 
 expect 1 '--sweep optim.lr=: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=
 ! grep -q 'there is no option' err || fail "$(cat err)"
 expect 1 'optim.lr is in another --sweep' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-2 --sweep optim.lr=3e-3
+expect 1 'run.seed=9: the values of run.seed are those of --seeds: leave one of the two out' "$loam" train config.yaml run.dir=runs/x --seeds 2 run.seed=9
+expect 1 'the values of optim.lr are those of --sweep' "$loam" train config.yaml run.dir=runs/x optim.lr=1 --sweep optim.lr=1e-3,1e-2
 expect 1 '--seeds is "0"' "$loam" train config.yaml run.dir=runs/x --seeds 0
 expect 1 'is a run; --seeds and --sweep make runs below it' "$loam" train config.yaml run.dir=runs/torn/task.data=marks.tsv --seeds 2
 expect 1 '--seeds gives seeds' "$loam" train config.yaml run.dir=runs/x --sweep run.seed=1,2
