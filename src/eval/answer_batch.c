@@ -119,12 +119,9 @@ static bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, 
 static bool run_prompts(const AnswerBatch *batch, int32_t first, int32_t n, Model *model, const TaskEncoder *encoder,
                         const AnswerOptions *options, Answer *out, GError **error)
 {
-    const int32_t *ids = (const int32_t *)(const void *)batch->ids->data;
-    const int32_t *cu = (const int32_t *)(const void *)batch->cu->data + first;
-    g_autofree int32_t *own = g_new(int32_t, n + 1);
-    for (int32_t i = 0; i <= n; i++)
-        own[i] = cu[i] - cu[0];
-    const Prompts prompts = { .ids = ids + cu[0], .cu = own, .n = n };
+    const Prompts prompts = { .ids = (const int32_t *)(const void *)batch->ids->data,
+                              .cu = (const int32_t *)(const void *)batch->cu->data + first,
+                              .n = n };
     return options->ranking ? rank_labels(model, &prompts, options->ranking, out, error)
                             : answers(model, encoder->tok, &prompts, options, out, error);
 }

@@ -169,20 +169,16 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
 {
     const ModelConfig *config = model_config(model);
     const int32_t *cu = prompts->cu;
-    g_autofree int32_t *own = g_new(int32_t, prompts->n + 1);
     bool good = true;
     for (int32_t i = 0; i < prompts->n * options->n; i++)
         out[i] = (Generation){ 0 };
     for (int32_t first = 0, end; good && first < prompts->n; first = end) {
         GenerateOptions alike = *options;
         alike.max_tokens = generate_most_tokens(config, cu[first + 1] - cu[first], options->max_tokens);
-        for (end = first; end < prompts->n; end++) {
+        for (end = first + 1; end < prompts->n; end++)
             if (generate_most_tokens(config, cu[end + 1] - cu[end], options->max_tokens) != alike.max_tokens)
                 break;
-            own[end - first] = cu[end] - cu[first];
-        }
-        own[end - first] = cu[end] - cu[first];
-        const Prompts some = { .ids = prompts->ids + cu[first], .cu = own, .n = end - first };
+        const Prompts some = { .ids = prompts->ids, .cu = cu + first, .n = end - first };
         good = generate_alike(model, &some, first_prompt + first, &alike, out + first * options->n, error);
     }
     return good;

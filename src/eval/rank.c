@@ -240,14 +240,10 @@ static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranki
 bool rank_labels(Model *model, const Prompts *prompts, const Ranking *ranking, Answer *out, GError **error)
 {
     const int32_t at_once = MAX(SIDE_BY_SIDE / (int32_t)(ranking->cu->len - 1), 1);
-    g_autofree int32_t *cu = g_new(int32_t, at_once + 1);
     bool good = true;
     memset(out, 0, (gsize)prompts->n * sizeof *out);
     for (int32_t first = 0; good && first < prompts->n; first += at_once) {
-        const int32_t n = MIN(at_once, prompts->n - first), start = prompts->cu[first];
-        for (int32_t i = 0; i <= n; i++)
-            cu[i] = prompts->cu[first + i] - start;
-        const Prompts some = { .ids = prompts->ids + start, .cu = cu, .n = n };
+        const Prompts some = { .ids = prompts->ids, .cu = prompts->cu + first, .n = MIN(at_once, prompts->n - first) };
         good = rank_some(model, &some, ranking, out + first, error);
     }
     for (int32_t i = 0; !good && i < prompts->n; i++)

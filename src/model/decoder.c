@@ -94,7 +94,7 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     int32_t more = n_memory - left_out, longest = 0;
     for (int32_t p = 0; p < prompts->n; p++)
         longest = MAX(longest, prompts->cu[p + 1] - prompts->cu[p] + more);
-    stream_init(stream, prompts->cu[prompts->n] + prompts->n * more, prompts->n, longest);
+    stream_init(stream, prompts->cu[prompts->n] - prompts->cu[0] + prompts->n * more, prompts->n, longest);
     for (int32_t p = 0; p < prompts->n; p++) {
         int32_t n = prompts->cu[p + 1] - prompts->cu[p] - left_out, first = stream_add(stream, p, 0, n + n_memory);
         if (n > 0)

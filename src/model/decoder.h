@@ -10,8 +10,9 @@
 typedef struct Decoder Decoder;
 typedef struct Prompts {
     const int32_t *ids; /* tokens of all prompts, one prompt after another */
-    const int32_t *cu;  /* (n + 1) cumulative lengths: prompt i has the tokens cu[i] … cu[i + 1] - 1 */
-    int32_t n;          /* number of prompts */
+    const int32_t *cu; /* (n + 1) cumulative lengths: prompt i has the tokens cu[i] … cu[i + 1] - 1; in a part of more
+                          prompts cu[0] is above 0 */
+    int32_t n;         /* number of prompts */
 } Prompts;
 
 /* Runs the prompts through the encoder, or, in a decoder-only model, all tokens of each prompt but the last (in a
