@@ -269,6 +269,17 @@ int64_t comm_max(Comm *comm, int64_t value)
     return value;
 }
 
+char *comm_gather(Comm *comm, const void *own, size_t bytes, size_t *each)
+{
+    *each = (size_t)comm_max(comm, (int64_t)bytes);
+    char *all = g_malloc0(MAX(*each, 1) * (size_t)comm->size);
+    g_autofree char *padded = g_malloc0(MAX(*each, 1));
+    if (bytes > 0)
+        memcpy(padded, own, MIN(bytes, *each));
+    comm_share(comm, all, padded, *each);
+    return all;
+}
+
 void comm_barrier(Comm *comm)
 {
     comm_max(comm, 0);

@@ -100,6 +100,9 @@ void comm_wait(Comm *comm, CommWork work);
 
 /* Synchronous all-gather of a few bytes of the host: all (size × bytes) = `own` (bytes) of all ranks in order. */
 void comm_share(Comm *comm, void *all, const void *own, size_t bytes);
+/* As comm_share, of as many bytes as each rank has: those of rank r begin at byte r * *each of the result, the largest
+ * number of a rank, and zeros follow them. g_free. */
+char *comm_gather(Comm *comm, const void *own, size_t bytes, size_t *each);
 /* Synchronous: values (n) = the sums of values over all ranks, added in the order of the ranks. */
 void comm_sum(Comm *comm, double *values, int n);
 /* Synchronous: returns the largest `value` of all ranks. */

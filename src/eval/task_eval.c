@@ -152,17 +152,6 @@ static bool answer_part(TaskEval *eval, Model *model, int rank, int size, bool (
     return good;
 }
 
-/* The answers of all ranks: those of rank r begin at byte r * *bytes of the result. g_free. */
-static char *gather_answers(Comm *ranks, const GString *own, size_t *bytes)
-{
-    *bytes = (size_t)comm_max(ranks, (int64_t)own->len);
-    char *all = g_malloc0(MAX(*bytes, 1) * (size_t)comm_size(ranks));
-    g_autofree char *padded = g_malloc0(MAX(*bytes, 1));
-    memcpy(padded, own->str, MIN(own->len, *bytes));
-    comm_share(ranks, all, padded, *bytes);
-    return all;
-}
-
 /* Adds the answers to the scores in the order of the examples. */
 static void add_answers(TaskEval *eval, int size, const char *all, size_t bytes, TaskScores *scores)
 {
@@ -188,7 +177,7 @@ bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void)
     if (!comm_agree(ranks, good, error))
         return false;
     size_t bytes;
-    g_autofree char *all = gather_answers(ranks, texts, &bytes);
+    g_autofree char *all = comm_gather(ranks, texts->str, texts->len, &bytes);
     if (!comm_check(ranks, error))
         return false;
     g_auto(TaskScores) scores = task_scores_new(eval->encoder.task);

@@ -55,20 +55,18 @@ void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh)
 static void share_events(TraceRanks *ranks, int group, const GArray *own)
 {
     Comm *world = ranks->mesh.world;
-    const int64_t n = comm_max(world, own->len);
-    if (n == 0)
-        return;
-    g_autofree CommEvent *padded = g_new0(CommEvent, n), *all = g_new0(CommEvent, n * comm_size(world));
-    for (guint i = 0; i < own->len && i < n; i++) {
-        padded[i] = g_array_index(own, CommEvent, i);
-        ranks->busy += padded[i].seconds;
-        padded[i].start -= ranks->start;
+    size_t bytes;
+    for (guint i = 0; i < own->len; i++) {
+        CommEvent *event = &g_array_index(own, CommEvent, i);
+        ranks->busy += event->seconds;
+        event->start -= ranks->start;
     }
-    comm_share(world, all, padded, (size_t)n * sizeof *all);
-    for (int r = 0; r < comm_size(world); r++) {
+    g_autofree CommEvent *all = (void *)comm_gather(world, own->data, own->len * sizeof *all, &bytes);
+    const size_t n = bytes / sizeof *all;
+    for (int r = 0; n > 0 && r < comm_size(world); r++) {
         TraceRow row = { r, group, g_array_new(false, false, sizeof(CommEvent)) };
-        for (int64_t i = 0; i < n && all[r * n + i].seconds > 0; i++)
-            g_array_append_val(row.events, all[r * n + i]);
+        for (size_t i = 0; i < n && all[(size_t)r * n + i].seconds > 0; i++)
+            g_array_append_val(row.events, all[(size_t)r * n + i]);
         g_array_append_val(ranks->rows, row);
     }
 }

@@ -3,6 +3,7 @@
  * without an error: a host may have an older copy of a dataset or the program, or a run directory on its own disk. */
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "comm/monitor.h"
 #include "model/hf/hf.h"
 #include "run/heartbeat.h"
@@ -149,11 +150,6 @@ static bool is_of_model(const char *name)
            strcmp(name, "state.json") == 0;
 }
 
-static int by_file_name(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static GPtrArray *list_files(const char *folder)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -161,7 +157,7 @@ static GPtrArray *list_files(const char *folder)
     for (const char *name; dir && (name = g_dir_read_name(dir));)
         if (is_of_model(name))
             g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, by_file_name);
+    g_ptr_array_sort(names, text_compare);
     return names;
 }
 

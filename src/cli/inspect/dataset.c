@@ -1,6 +1,7 @@
 /* dataset.c: `loam inspect dataset`: sizes, lengths and documents of a token dataset. */
 #include "data/dataset/dataset.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
@@ -46,12 +47,6 @@ static const char *dtype_name(int dtype)
     return names[CLAMP(dtype, 0, 10)];
 }
 
-static int compare_lengths(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int64_t document_length(const Indexed *set, int64_t document)
 {
     int64_t first, last, length = 0;
@@ -85,7 +80,7 @@ static Lengths measure_lengths(const Indexed *set)
         lengths.powers[power]++;
         lengths.n_powers = MAX(lengths.n_powers, power + 1);
     }
-    qsort(sorted, (size_t)lengths.n, sizeof *sorted, compare_lengths);
+    qsort(sorted, (size_t)lengths.n, sizeof *sorted, order_u64);
     lengths.min = sorted[0];
     const int64_t lower = sorted[(lengths.n - 1) / 2], upper = sorted[lengths.n / 2];
     lengths.median = (double)(lower + upper) / 2;

@@ -129,10 +129,8 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
 static bool share_files(Comm *ranks, json_t *files, GError **error)
 {
     g_autofree char *text = json_dumps(files, JSON_COMPACT);
-    size_t room = (size_t)comm_max(ranks, (int64_t)strlen(text)) + 1;
-    g_autofree char *own = g_malloc0(room), *all = g_malloc0(room * (size_t)comm_size(ranks));
-    g_strlcpy(own, text, room);
-    comm_share(ranks, all, own, room);
+    size_t room;
+    g_autofree char *all = comm_gather(ranks, text, strlen(text) + 1, &room);
     if (!comm_check(ranks, error))
         return false;
     for (int r = 0; r < comm_size(ranks); r++) {
