@@ -47,7 +47,10 @@ static bool out_is_free(const char *out, GError **error)
 
 static Model *import_hf(Device *dev, const char *folder, GError **error)
 {
-    return hf_import(dev, folder, false, error);
+    Model *model = hf_import(dev, folder, false, error);
+    if (model)
+        hf_warn_missing_tokenizer(folder);
+    return model;
 }
 
 typedef struct Form {
@@ -87,8 +90,10 @@ bool verb_import(int argc, char **argv, GError **error)
         return false;
     g_autoptr(Device) dev = device_open_cpu(0, precision_uniform(DT_F32));
     g_autoptr(Model) model = form->import(dev, argv[1], error);
-    g_autofree char *beside = model && form->has_tokenizer ? tokenizer_find(argv[1], NULL) : NULL;
-    g_autoptr(Tokenizer) tok = beside ? tokenizer_open(beside, error) : NULL;
+    g_autoptr(Tokenizer) tok = NULL;
+    g_autofree char *beside = model && form->has_tokenizer ? tokenizer_find(argv[1], &tok, NULL) : NULL;
+    if (beside && !tok)
+        tok = tokenizer_open(beside, error);
     if (tok)
         model_tell_padding(model, tok, argv[1]);
     bool done = model && (tok || !beside) && save(out, model, tok, error);

@@ -87,7 +87,7 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
 static bool check_folder(const char *folder, const char *new_kind, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, &reason) : NULL;
+    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, NULL, &reason) : NULL;
     g_autofree char *json = g_build_filename(folder, "tokenizer.json", NULL);
     if (reason && g_file_test(json, G_FILE_TEST_EXISTS))
         return fail_user(error, "%s holds a tokenizer already (%s); choose another folder", folder, reason->message);

@@ -129,12 +129,13 @@ static char *run_above(const char *folder)
     return g_path_get_dirname(above);
 }
 
-/* The tokenizer in the checkpoint's folder (an imported model), or in the run directory; NULL if there is none. */
-static char *find_tokenizer(const char *folder)
+/* The tokenizer in the checkpoint's folder (an imported model), or in the run directory; NULL if there is none. opened:
+ * as of tokenizer_find. */
+static char *find_tokenizer(const char *folder, Tokenizer **opened)
 {
     g_autofree char *run = run_above(folder);
-    char *own = tokenizer_find(folder, NULL);
-    return own ? own : tokenizer_find(run, NULL);
+    char *own = tokenizer_find(folder, opened, NULL);
+    return own ? own : tokenizer_find(run, opened, NULL);
 }
 
 /* Arguments and result of open_checkpoint. */
@@ -143,6 +144,7 @@ typedef struct OpenModel {
     bool gradients;
     Model *model;
     char *tokenizer_hash; /* hash of the tokenizer that the model was trained with; NULL means unknown */
+    Tokenizer *tok;       /* the tokenizer beside it, if it was opened already, else NULL */
 } OpenModel;
 
 static bool open_checkpoint(const char *folder, void *context, GError **error)
@@ -176,14 +178,17 @@ static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path
 {
     if (hf_is_folder(path)) {
         if (tokenizer_path)
-            *tokenizer_path = hf_find_tokenizer(path);
-        return hf_import(open->dev, path, open->gradients, error);
+            *tokenizer_path = hf_find_tokenizer(path, &open->tok);
+        Model *model = hf_import(open->dev, path, open->gradients, error);
+        if (model && tokenizer_path && !*tokenizer_path)
+            hf_warn_missing_tokenizer(path);
+        return model;
     }
     g_autofree char *folder = checkpoint_open(path, open_checkpoint, open, error);
     if (folder)
         tell_best(path);
     if (folder && tokenizer_path)
-        *tokenizer_path = find_tokenizer(folder);
+        *tokenizer_path = find_tokenizer(folder, &open->tok);
     return open->model;
 }
 
@@ -192,6 +197,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     OpenModel open = { .dev = dev, .gradients = gradients };
     Model *model = open_path(path, &open, tokenizer_path, error);
     g_free(open.tokenizer_hash);
+    tokenizer_close(open.tok);
     return model;
 }
 
@@ -274,15 +280,16 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
     if (loaded->dev == NULL)
         return false;
     OpenModel open = { .dev = loaded->dev };
-    loaded->model = open_path(source->path, &open, &found, error);
+    loaded->model = open_path(source->path, &open, source->tokenizer ? NULL : &found, error);
     g_autofree char *trained = open.tokenizer_hash;
+    g_autoptr(Tokenizer) beside = open.tok;
     if (loaded->model == NULL)
         return false;
     const char *path = source->tokenizer ? source->tokenizer : found ? found : source->otherwise;
     if (path == NULL || *path == '\0')
         return source->advice == NULL ||
                fail_user(error, "%s has no tokenizer with it; %s", source->path, source->advice);
-    loaded->tok = tokenizer_open(path, error);
+    loaded->tok = beside ? g_steal_pointer(&beside) : tokenizer_open(path, error);
     if (loaded->tok)
         tokenizer_fit(loaded->tok, model_config(loaded->model)->vocab);
     if (loaded->tok && hf_is_folder(source->path))
@@ -308,13 +315,13 @@ static bool read_folder_config(const char *folder, void *config, GError **error)
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, GError **error)
 {
     if (hf_is_folder(path)) {
-        *tokenizer_path = hf_find_tokenizer(path);
+        *tokenizer_path = hf_find_tokenizer(path, NULL);
         return hf_shape(path, config, error);
     }
     g_autofree char *folder = checkpoint_open(path, read_folder_config, config, error);
     if (folder == NULL)
         return false;
-    *tokenizer_path = find_tokenizer(folder);
+    *tokenizer_path = find_tokenizer(folder, NULL);
     return true;
 }
 
@@ -492,14 +499,16 @@ bool model_load_path(Model *to, const char *path, bool *loaded, char **tokenizer
     *loaded = false;
     if (hf_is_folder(path)) {
         const bool read = hf_load(to, path, same_parameters, loaded, error);
-        *tokenizer_path = *loaded ? hf_find_tokenizer(path) : NULL;
+        *tokenizer_path = *loaded ? hf_find_tokenizer(path, NULL) : NULL;
+        if (*loaded && !*tokenizer_path)
+            hf_warn_missing_tokenizer(path);
         return read;
     }
     g_autofree char *folder = checkpoint_open(path, load_into, &load, error);
     *loaded = folder && load.same;
     if (*loaded) {
         tell_best(path);
-        *tokenizer_path = find_tokenizer(folder);
+        *tokenizer_path = find_tokenizer(folder, NULL);
     }
     return folder != NULL;
 }

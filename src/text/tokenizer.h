@@ -26,8 +26,9 @@ void tokenizer_add_sentinels(Tokenizer *tok, int n);
  * keeps it. Not thread-safe. */
 bool tokenizer_set_blanks(Tokenizer *tok, const char *blanks, GError **error);
 /* The path of the file that tokenizer_open would read in a folder; NULL with an error if there is no such file or it
- * cannot be read. Free with g_free. */
-char *tokenizer_find(const char *folder, GError **error);
+ * cannot be read. Free with g_free. opened: becomes the tokenizer if finding it took opening it, else NULL; NULL means
+ * that it is not wanted. */
+char *tokenizer_find(const char *folder, Tokenizer **opened, GError **error);
 /* Writes the files of the tokenizer into a folder, so that tokenizer_open of this folder opens the same tokenizer;
  * added tokens are written into a tokenizer_config.json. */
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);

@@ -582,18 +582,16 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
     return tok;
 }
 
-char *tokenizer_find(const char *folder, GError **error)
+char *tokenizer_find(const char *folder, Tokenizer **opened, GError **error)
 {
     g_autoptr(GPtrArray) files = find_files(folder, error);
-    if (files == NULL)
-        return NULL;
-    if (g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name)) { /* a damaged model is found, too */
-        g_autoptr(Tokenizer) alone = files->len > 1 ? tokenizer_open(files->pdata[0], NULL) : NULL;
-        if (alone == NULL)
-            return g_strdup(files->pdata[0]);
-    }
-    Tokenizer *tok = tokenizer_open(folder, error); /* a tokenizer.json may have parts that cannot be read */
-    char *found = tok ? g_strdup(tok->path) : NULL;
-    tokenizer_close(tok);
+    /* a damaged model is found, too; a tokenizer.json may have parts that cannot be read */
+    const char *model =
+        files && g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name) ? files->pdata[0] : NULL;
+    const bool opens = files && (!model || files->len > 1);
+    g_autoptr(Tokenizer) tok = opens ? tokenizer_open(folder, model ? NULL : error) : NULL;
+    char *found = g_strdup(tok ? tok->path : model);
+    if (opened)
+        *opened = g_steal_pointer(&tok);
     return found;
 }

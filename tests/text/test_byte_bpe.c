@@ -288,7 +288,7 @@ static void copies_are_found_and_the_same(void)
         g_assert_true(io_make_directories(copies, NULL));
         Tokenizer *tok = open_or_fail(paths[i]);
         g_assert_true(tokenizer_copy(tok, copies, NULL));
-        g_autofree char *found = tokenizer_find(copies, NULL);
+        g_autofree char *found = tokenizer_find(copies, NULL, NULL);
         Tokenizer *copy = open_or_fail(found);
         g_assert_cmpstr(tokenizer_hash(copy), ==, tokenizer_hash(tok));
         g_assert_cmpstr(tokenizer_kind(copy), ==, tokenizer_kind(tok));

@@ -220,8 +220,11 @@ static void the_next_file_is_read_if_the_first_cannot_be(void)
     g_autoptr(Tokenizer) tok = tokenizer_open(folder, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(tokenizer_kind(tok), ==, "sentencepiece-bpe");
-    g_autofree char *found = tokenizer_find(folder, &error);
+    g_autoptr(Tokenizer) opened = NULL;
+    g_autofree char *found = tokenizer_find(folder, &opened, &error);
     g_assert_true(g_str_has_suffix(found, "/tokenizer.model"));
+    g_assert_cmpstr(tokenizer_path(opened), ==, found);
+    g_assert_cmpstr(tokenizer_hash(opened), ==, tokenizer_hash(tok));
     g_assert_true(io_remove_tree(folder, NULL));
 }
 

@@ -181,11 +181,11 @@ static char *base_of(const char *folder)
     return root ? find_base(root, folder, NULL) : NULL;
 }
 
-char *hf_find_tokenizer(const char *folder)
+char *hf_find_tokenizer(const char *folder, Tokenizer **opened)
 {
-    char *own = tokenizer_find(folder, NULL);
+    char *own = tokenizer_find(folder, opened, NULL);
     g_autofree char *base = own ? NULL : base_of(folder);
-    return base ? tokenizer_find(base, NULL) : own;
+    return base ? tokenizer_find(base, opened, NULL) : own;
 }
 
 static TensorFile *open_tensors(const char *folder, GError **error)

@@ -31,8 +31,11 @@ void hf_add_language_head(ModelConfig *config);
 /* Whether a folder holds a model of Hugging Face or a PEFT adapter. hf_import and hf_shape open an adapter with its
  * base model: the folder base_model_name_or_path, relative to the working directory or the adapter's folder. */
 bool hf_is_folder(const char *folder);
-/* The path of a folder's tokenizer; for an adapter without one, that of the base model. NULL means none. g_free. */
-char *hf_find_tokenizer(const char *folder);
+/* The path of a folder's tokenizer; for an adapter without one, that of the base model. NULL means none. g_free.
+ * opened: as of tokenizer_find. */
+char *hf_find_tokenizer(const char *folder, Tokenizer **opened);
+/* Says why a folder has no tokenizer, if it has none. */
+void hf_warn_missing_tokenizer(const char *folder);
 /* Replaces config->lora.targets, module names as PEFT's target_modules ("" means PEFT's default), by names of
  * lora_layers (model/lora/lora.h). */
 bool hf_resolve_targets(ModelConfig *config, GError **error);

@@ -239,10 +239,11 @@ static bool read_roles(const Source *source, const char *folder, Model *model, G
            hf_sentence_read(folder, sentence, error) && (*sentence || hf_sentence_read(base, sentence, error));
 }
 
-static void warn_missing_tokenizer(const char *folder)
+void hf_warn_missing_tokenizer(const char *folder)
 {
     g_autoptr(GError) reason = NULL;
-    g_autofree char *tokenizer = tokenizer_find(folder, &reason), *of_base = hf_find_tokenizer(folder);
+    g_autofree char *tokenizer = tokenizer_find(folder, NULL, &reason),
+                    *of_base = tokenizer ? NULL : hf_find_tokenizer(folder, NULL);
     if (tokenizer == NULL && of_base == NULL)
         log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
 }
@@ -262,8 +263,6 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     if (model && !read_roles(&source, folder, model, error))
         g_clear_pointer(&model, model_close);
     source_close(&source);
-    if (model)
-        warn_missing_tokenizer(folder);
     return model;
 }
 
@@ -281,8 +280,6 @@ bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError 
         done = done && read_roles(&source, folder, to, error);
     }
     source_close(&source);
-    if (*loaded && done)
-        warn_missing_tokenizer(folder);
     *loaded = *loaded && done;
     return done;
 }

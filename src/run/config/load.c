@@ -191,7 +191,7 @@ static Tokenizer *fail_tokenizer(const Config *config, GError **error)
     const char *init = config->train.init;
     const bool given = config->given && g_strv_contains((const char *const *)config->given, "tokenizer.path");
     g_autofree char *run = *config->run.dir && *init && !given ? run_of(config->run.dir) : NULL,
-                    *own = run ? tokenizer_find(run, NULL) : NULL, *word = run ? text_shell_word(run) : NULL;
+                    *own = run ? tokenizer_find(run, NULL, NULL) : NULL, *word = run ? text_shell_word(run) : NULL;
     fail_context(error, "tokenizer.path");
     if (own && !g_file_test(init, G_FILE_TEST_EXISTS))
         fail_context(error,

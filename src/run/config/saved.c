@@ -45,7 +45,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
         return fail_user(error, "CONFIG.yaml or RUN comes first, options such as %s after it", path);
     if (dir == NULL)
         return config_load(config, path, overrides, n_overrides, error);
-    g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL);
+    g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL, NULL);
     g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
     if (io_refused(file, error))
         return false;
@@ -233,8 +233,8 @@ GPtrArray *config_differences(const char *path, GError **error)
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
     bool inside = io_lies_in(config->run.dir, tokenizer_path(tok));
-    g_autofree char *path = tokenizer_find(config->run.dir, NULL), *name = path ? g_path_get_basename(path) : NULL,
-                    *own = g_path_get_basename(tokenizer_path(tok));
+    g_autofree char *path = tokenizer_find(config->run.dir, NULL, NULL),
+                    *name = path ? g_path_get_basename(path) : NULL, *own = g_path_get_basename(tokenizer_path(tok));
     if (inside && g_strcmp0(name, own) == 0)
         return true;
     g_autoptr(Tokenizer) saved = path ? tokenizer_open(path, NULL) : NULL;
