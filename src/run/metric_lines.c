@@ -165,30 +165,23 @@ static json_t *sets_of_start(const json_t *json)
     return json_array_size(sets) > 0 ? sets : NULL;
 }
 
-/* The hash of a set's data; NULL means unknown. */
-static const char *data_of_set(const json_t *sets, const char *name)
+/* The text `wanted` of the set whose text `key` is `value`, such as the hash of its data ("data") by its name ("name");
+ * NULL means unknown. */
+static const char *text_of_set(const json_t *sets, const char *wanted, const char *key, const char *value)
 {
     size_t i;
     json_t *set;
     json_array_foreach((json_t *)(uintptr_t)sets, i, set)
     {
-        if (strcmp(json_text(set, "name"), name) == 0)
-            return json_string_value(json_object_get(set, "data"));
+        if (strcmp(json_text(set, key), value) == 0)
+            return json_string_value(json_object_get(set, wanted));
     }
     return NULL;
 }
 
-/* The name of the set with this data; NULL means none. */
-static const char *set_of_data(const json_t *sets, const char *data)
+static const char *data_of_set(const json_t *sets, const char *name)
 {
-    size_t i;
-    json_t *set;
-    json_array_foreach((json_t *)(uintptr_t)sets, i, set)
-    {
-        if (strcmp(json_text(set, "data"), data) == 0)
-            return json_text(set, "name");
-    }
-    return NULL;
+    return text_of_set(sets, "data", "name", name);
 }
 
 /* The step of a record with a held-out loss: the next record with this step is of the same evaluation. NOT_VALID for
@@ -241,7 +234,7 @@ static void note_set(MetricReader *reader)
     if (reader->first_set == NULL)
         find_first_set(reader);
     const char *was = data_of_set(reader->sets_here, record->set), *is = data_of_set(reader->sets, record->set),
-               *now = was && g_strcmp0(was, is) != 0 ? set_of_data(reader->sets, was) : NULL;
+               *now = was && g_strcmp0(was, is) != 0 ? text_of_set(reader->sets, "name", "data", was) : NULL;
     record->leads = record->step != reader->valid_step;
     record->replaced = was && is && strcmp(was, is) != 0 && now == NULL;
     record->set = now ? now : record->set;

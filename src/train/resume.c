@@ -118,16 +118,15 @@ static bool check_others(const Trainer *t, int64_t step, GError **error)
     return true;
 }
 
-static bool load_own(Trainer *t, const char *folder, GError **error)
+Checkpoint trainer_checkpoint(const Trainer *t, Comm *ranks, TrainState *state)
 {
-    const Checkpoint checkpoint = { .model = model_config(t->model),
-                                    .ranks = t->mesh.world,
-                                    .params = model_params(t->model),
-                                    .optimizer = t->optimizer,
-                                    .fp8 = model_fp8(t->model),
-                                    .state = &t->state,
-                                    .roles = model_roles(t->model) };
-    return checkpoint_load(folder, &checkpoint, error);
+    return (Checkpoint){ .model = model_config(t->model),
+                         .ranks = ranks,
+                         .params = model_params(t->model),
+                         .optimizer = t->optimizer,
+                         .fp8 = model_fp8(t->model),
+                         .state = state,
+                         .roles = model_roles(t->model) };
 }
 
 /* Fails on all ranks if one of them does not see a checkpoint that rank 0 sees: its host lacks the folder. */
@@ -142,13 +141,19 @@ static bool all_see(Trainer *t, const char *folder, GError **error)
     return comm_agree(t->mesh.world, good, error);
 }
 
+static bool load_own(Trainer *t, const char *folder, GError **error)
+{
+    const Checkpoint own = trainer_checkpoint(t, t->mesh.world, &t->state);
+    return all_see(t, folder, error) && checkpoint_load(folder, &own, error);
+}
+
 /* On rank 0: tells the other ranks the checkpoint's step (load_told), then loads the checkpoint together with them. */
 static bool load_trainer(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     g_autofree char *name = g_path_get_basename(folder);
     ranks_agree(t, g_ascii_strtoll(name + strlen("step-"), NULL, 10));
-    return all_see(t, folder, error) && load_own(t, folder, error);
+    return load_own(t, folder, error);
 }
 
 /* On the other ranks: loads each checkpoint that rank 0 names (load). Rank 0 sends a negative step when the last one
@@ -164,7 +169,7 @@ static bool load_told(Trainer *t, int64_t *step, GError **error)
         if (next < 0)
             return true;
         g_autofree char *folder = run_checkpoint_path(t->config.run.dir, next);
-        *step = all_see(t, folder, &problem) && load_own(t, folder, &problem) ? next : -1;
+        *step = load_own(t, folder, &problem) ? next : -1;
     }
 }
 

@@ -181,6 +181,8 @@ void trainer_note_table(const Trainer *t);
 
 /* ---- resume.c ---- */
 
+/* What a checkpoint of the run holds, for `ranks` to write or read. */
+Checkpoint trainer_checkpoint(const Trainer *t, Comm *ranks, TrainState *state);
 /* Loads the newest valid checkpoint of run.dir. Without one, initialises the weights: randomly or from train.init. */
 bool trainer_resume(Trainer *t, GError **error);
 

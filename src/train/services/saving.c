@@ -64,15 +64,9 @@ static Save *save_new(const Saving *saving, const Trainer *t, Comm *ranks)
 {
     Save *save = g_new0(Save, 1);
     json_auto_t *options = config_record(&t->config);
-    const Checkpoint checkpoint = { .model = model_config(t->model),
-                                    .ranks = ranks,
-                                    .params = model_params(t->model),
-                                    .optimizer = t->optimizer,
-                                    .fp8 = model_fp8(t->model),
-                                    .state = saving->counters,
-                                    .roles = model_roles(t->model),
-                                    .tokenizer_hash = tokenizer_hash(t->tok),
-                                    .options = options };
+    Checkpoint checkpoint = trainer_checkpoint(t, ranks, saving->counters);
+    checkpoint.tokenizer_hash = tokenizer_hash(t->tok);
+    checkpoint.options = options;
     *save = (Save){ .snapshot = snapshot_take(&checkpoint),
                     .state = t->state,
                     .ranks = ranks,
