@@ -40,6 +40,8 @@ typedef struct ModelLoss {
 
 /* Adds the number (with class weights, their sum) of the batch's rows with a target, per head, to loss->n_targets. */
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
+/* Whether a head with targets (loss->n_targets) has parameters in a bucket of heads (model/params/params.h). */
+bool loss_reaches(const ModelLoss *loss, const ModelConfig *config, int bucket);
 
 /* Sums over the rows with a target of one head; each row is multiplied by its class weight, 1 without class weights. */
 typedef struct HeadSums {

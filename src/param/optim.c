@@ -230,6 +230,11 @@ void optimizer_set_weight_decay(Optimizer *opt, double weight_decay)
     opt->config.weight_decay = weight_decay;
 }
 
+void optimizer_rest(Optimizer *opt, int bucket, bool rests)
+{
+    opt->buckets[bucket].rests = rests;
+}
+
 void optimizer_close(Optimizer *opt)
 {
     if (!opt)

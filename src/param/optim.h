@@ -61,9 +61,12 @@ void optimizer_close(Optimizer *opt);
 void optimizer_units(const OptimConfig *config, Unit units[PARAM_KINDS]);
 /* The weight decay of later updates, in place of the configured one. */
 void optimizer_set_weight_decay(Optimizer *opt, double weight_decay);
-/* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
- * gradients are divided by loss_scale, the factor that the loss was multiplied by (1 means none). norm: their global
- * norm after that, for clipping. Returns the rate that was used: Adafactor's own with optim.relative_step, else lr. */
+/* Whether later updates leave the parameters of a bucket and their states as they are, without weight decay. */
+void optimizer_rest(Optimizer *opt, int bucket, bool rests);
+/* One update of every parameter that is neither frozen nor in a bucket that rests. update: number of this update,
+ * from 1; lr: its learning rate. The gradients are divided by loss_scale, the factor that the loss was multiplied by (1
+ * means none). norm: their global norm after that, for clipping. Returns the rate that was used: Adafactor's own with
+ * optim.relative_step, else lr. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, double loss_scale);
 
 /* Elements [begin, end) of a bucket (param.h), counted over its trained parameters in order, without frozen ones. */

@@ -90,6 +90,7 @@ typedef struct NamedTensor {
 typedef struct OptimBucket {
     State *states;
     int n_states;
+    bool rests;              /* optimizer_rest */
     Tensor sums[SUMS_KINDS]; /* the sums of all its states in one vector, or NO_TENSOR */
     GArray *ranges;          /* array of Range; NULL means that all its elements are updated */
     char *stage, *host; /* with offload: memory of `bytes` each for its states. host: host memory, which keeps them;

@@ -125,6 +125,8 @@ static void run_phase(const Optimizer *opt, int p, const OptimBucket *bucket, co
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
 {
     int n = opt->reduce || device_groups(opt->store->dev) ? bucket->n_states : 1;
+    if (bucket->rests)
+        return;
     for (int kind = 0; kind < SUMS_KINDS; kind++)
         if (tensor_present(bucket->sums[kind]))
             op_fill(opt->store->dev, bucket->sums[kind], 0);

@@ -1,6 +1,7 @@
 /* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
 #include "base/fault.h"
 #include "device/profile.h"
+#include "model/params/params.h"
 #include "train/trainer.h"
 
 #include <string.h>
@@ -141,6 +142,15 @@ static double trained_s(Trainer *t)
     return t->start.trained_s + (double)ranks_agree(t, (int64_t)(1e6 * (clock_seconds() - t->clock.started))) / 1e6;
 }
 
+/* Heads without targets in the step, such as that of sentence pairs in a run without pairs, stay as they are: weight
+ * decay alone would shrink them. */
+static void rest_heads(Trainer *t)
+{
+    static const int of_heads[] = { BUCKET_LM_HEAD, BUCKET_POOLER };
+    for (size_t i = 0; i < G_N_ELEMENTS(of_heads); i++)
+        optimizer_rest(t->optimizer, of_heads[i], !loss_reaches(&t->loss, model_config(t->model), of_heads[i]));
+}
+
 /* Runs the optimizer, unless a service forbids it: loss or gradients are not finite, or the step is a loss spike that
  * is skipped, or made again. Losses and gradient norm are read together, in one wait for the device; otherwise a step
  * waits only in show_step and fp8_share. If a rank was lost, fails without an update. */
@@ -168,6 +178,7 @@ static bool update(Trainer *t, GError **error)
     optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, before));
     if (step->updated && whole && !step->again) {
         t->state.lr = step->lr;
+        rest_heads(t);
         step->lr = optimizer_step(t->optimizer, update, step->lr, step->norm, step->loss_scale);
     }
     profile_end(t->dev);

@@ -34,3 +34,17 @@ done
 # shellcheck disable=SC2086
 "$loam" train c.yaml run.dir=plain train.init=bert-hf model.head_transform=false model.head_bias=false model.init_zero_outputs=true $settings 2>log || fail "$(tail -n 1 log)"
 ! grep -q 'initialised randomly' log || fail "$(cat log)"
+
+# A pooler that no loss of the run reaches keeps its weights: the encoder is frozen, so the pooled vectors stay the same.
+# "pairs" names a sentence head, which has no targets without data.sentence_pairs.
+pooled() { printf 'bari koti\nmesa loni dape\n' | "$loam" embed --model "$1" --pooling pooler 2>err || fail "$(cat err)"; }
+for run in adamw adamw_rms:model.sentence_head=true adafactor:optim.decay=all muon:model.sentence_head=true \
+    'adamw:parallel.ranks=2 parallel.zero=2'; do
+    IFS=: read -r optimizer option <<<"$run"
+    # shellcheck disable=SC2086
+    "$loam" train c.yaml run.dir="rest-$run" train.init=bert $small $settings model.preset=bert-base data.objective=mlm \
+        train.freeze='shared,encoder.*' optim.name="$optimizer" optim.lr=0.1 optim.weight_decay=1 $option 2>log ||
+        fail "$run: $(tail -n 1 log)"
+    cmp <(pooled bert) <(pooled "rest-$run") || fail "$run: the pooler has changed"
+    echo "ok: $run: the pooler stays as it is"
+done

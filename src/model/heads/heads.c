@@ -225,13 +225,23 @@ void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch)
 
 /* The buckets of a head's parameters: its own, preceded by the bucket of the embedding if tied, or of the transform
  * that a classifier reads. Returns their number. */
-static int head_buckets(const Model *model, const Head *head, int buckets[2])
+static int head_buckets(const ModelConfig *config, const Head *head, int buckets[2])
 {
-    bool tied = head->vocabulary && model->config.tie_embeddings;
-    bool transform = head->rows == NULL && model->config.head_transform, two = tied || transform;
+    bool tied = head->vocabulary && config->tie_embeddings;
+    bool transform = head->rows == NULL && config->head_transform, two = tied || transform;
     buckets[0] = tied ? BUCKET_SHARED : BUCKET_LM_HEAD;
     buckets[two] = head->bucket;
     return 1 + two;
+}
+
+bool loss_reaches(const ModelLoss *loss, const ModelConfig *config, int bucket)
+{
+    for (HeadId h = 0; h < HEAD_COUNT; h++) {
+        int buckets[2], n = head_buckets(config, &heads[h], buckets);
+        if (has_head(config, h) && loss->n_targets[h] > 0 && (buckets[0] == bucket || buckets[n - 1] == bucket))
+            return true;
+    }
+    return false;
 }
 
 /* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed first. This is the
@@ -239,7 +249,7 @@ static int head_buckets(const Model *model, const Head *head, int buckets[2])
 static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss, ModelW *w, ModelW *g)
 {
     float beta = 0;
-    int buckets[2], n = head_buckets(model, head, buckets);
+    int buckets[2], n = head_buckets(&model->config, head, buckets);
 
     for (int i = 0; i < n; i++) {
         params_acquire(model->params, buckets[i], w);
@@ -254,7 +264,7 @@ static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss,
 
 static void head_release(Model *model, const Head *head, const ModelLoss *loss)
 {
-    int buckets[2], n = head_buckets(model, head, buckets);
+    int buckets[2], n = head_buckets(&model->config, head, buckets);
 
     for (int i = 0; i < n; i++) {
         if (loss->grad)
