@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
+#include "base/text.h"
 #include "run/metric_lines.h"
 #include "run/run_dir.h"
 
@@ -148,6 +149,22 @@ char *run_describe_best(const RunBest *best, int64_t lost)
                : g_strdup_printf("the best checkpoint so far, step %" PRId64 ", is missing: of those that exist step "
                                  "%" PRId64 " is the best",
                                  lost, best->step);
+}
+
+char *run_describe_undefined(const TrainState *state, const char *metric)
+{
+    g_autofree char *evaluations = text_counted(state->stale, "evaluation");
+    return state->best_step >= 0 || state->stale == 0
+               ? NULL
+               : g_strdup_printf("there is no best checkpoint: the last %s gave no finite %s (train.best)", evaluations,
+                                 metric ? metric : "loss");
+}
+
+char *run_describe_no_best(const char *dir)
+{
+    TrainState state;
+    g_autofree char *newest = run_linked_path(dir, "latest"), *metric = run_best_metric(dir);
+    return checkpoint_state(newest, &state, NULL) ? run_describe_undefined(&state, metric) : NULL;
 }
 
 void run_warn_of_lost_best(const char *dir)

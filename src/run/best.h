@@ -19,5 +19,9 @@ char *run_best_metric(const char *dir);
 RunBest run_find_best(const char *dir, const TrainState *state, const char *metric);
 /* Why another checkpoint than that of step `lost` is the best one now, or none. g_free. */
 char *run_describe_best(const RunBest *best, int64_t lost);
+/* That no evaluation gave a finite metric (run_best_metric), if the run has no best checkpoint for this reason; NULL
+ * otherwise. g_free. */
+char *run_describe_undefined(const TrainState *state, const char *metric);
+char *run_describe_no_best(const char *dir); /* the same, of the newest checkpoint of a run */
 /* Warns, if the path of the run would mean its best checkpoint, that this is missing and the newest one is used. */
 void run_warn_of_lost_best(const char *dir);

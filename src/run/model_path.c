@@ -51,7 +51,9 @@ static char *find_named(const char *dir, const char *which, GError **error)
         return NULL;
     if (!io_exists(dir, "checkpoints"))
         return fail_user(error, "%s: no such run", dir);
-    g_autofree char *known = list_named(dir);
+    g_autofree char *known = list_named(dir), *why = strcmp(which, "best") == 0 ? run_describe_no_best(dir) : NULL;
+    if (why)
+        return fail_user(error, "%s: %s; of its checkpoints there %s", dir, why, known);
     return fail_user(error, "%s has no checkpoint \"%s\"; there %s", dir, which, known);
 }
 

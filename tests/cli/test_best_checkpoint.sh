@@ -108,6 +108,15 @@ value=$(sed -n 's/.*"kind":"score","step":20,.*"accuracy":\([0-9.]*\),.*/\1/p' r
 [ -n "$value" ] && grep -q "\"accuracy\":$value}" out || fail "accuracy $value in training: $(cat out)"
 echo "ok: a classifier's accuracy of $value is that of eval --task"
 
+# A score that is undefined in every evaluation, as pearson of references that are all equal, makes no checkpoint the best.
+sed '2,$s/[0-9]*$/3/' marks.tsv >equal.tsv
+"$loam" train config.yaml run.dir=runs/equal tokenizer.path=tok model.family=bert model.n_dec=0 model.position=learned model.max_positions=64 \
+    model.token_types=2 task.data=equal.tsv 'task.input={text}' task.target= 'task.value={number}' task.scores=pearson train.best=pearson \
+    data.target_length=0 train.length='10 steps' train.patience=0 optim.schedule=constant 2>log || fail "$(tail -n 1 log)"
+why='there is no best checkpoint: the last 2 evaluations gave no finite pearson (train.best)'
+[ "$(grep -c "^warning: $why" log)" = 1 ] || fail "$(cat log)"
+expect 1 "runs/equal: $why; of its checkpoints there are latest, 10" "$loam" eval runs/equal@best --task
+
 # So is a decoder alone, whose answers lose the space before them.
 "$loam" train config.yaml run.dir=runs/gpt tokenizer.path=tok.model model.preset=gpt2 model.n_enc=0 model.max_positions=64 'task.target= {mark}' \
     data.target_length=8 train.length='60 steps' train.eval_every='60 steps' optim.lr=4e-3 2>log || fail "$(tail -n 1 log)"

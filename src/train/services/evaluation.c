@@ -288,6 +288,9 @@ static void report_best(const Trainer *t)
     if (lost >= 0)
         log_warning("the best checkpoint, step %" PRId64 ", is missing: %s means the newest one, step %" PRId64, lost,
                     dir, state->steps);
+    g_autofree char *undefined = lost >= 0 ? NULL : run_describe_undefined(state, best);
+    if (undefined)
+        log_warning("%s", undefined);
     if (lost >= 0 || state->best_step < 0)
         return;
     bool read = run_result_read(&result, dir, state->best_step, NULL);
