@@ -91,6 +91,11 @@ cut -f 1 marks.tsv >part.text && cut -f 2 marks.tsv >part.mark
 expect 0 'target  mark' "$loam" task show several.yaml task.data=part.text,part.mark
 sed 's/\[.*\]/[part.text, part.mark]/' several.yaml >columns.yaml
 "$loam" task show columns.yaml 2>err | cmp - out || fail "$(cat err)"
+# A comma in the name of one file, and white space, are its own.
+cp marks.tsv 'my, marks.tsv'
+expect 0 'target  good' "$loam" task show several.yaml 'task.data=my, marks.tsv'
+printf 'task: { data: ["my, marks.tsv"], input: "{text}", target: "{mark}" }\n' >spaced.yaml
+"$loam" task show spaced.yaml 2>err | cmp - out || fail "$(cat err)"
 expect 0 'marks.tsv: the first 9 examples answered' "$loam" eval runs/a --task task.valid=marks.tsv --samples 9
 awk 'BEGIN { print "text\tmark\tnumber"; for (i = 0; i < 262145; i++) print "bari tuka\tgood\t" i }' >many.tsv
 printf 'text\tmark\tnumber\nbari tuka\tgood\t1\nkoti\tbad\t2\n' >few.tsv

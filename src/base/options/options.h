@@ -29,6 +29,7 @@ typedef enum OptionClass {
 extern const char *const option_auto[]; /* "auto", NULL */
 extern const char
     *const option_steps[]; /* "steps", NULL: of an OPT_I64 that counts steps, as this unit may follow it */
+extern const char *const option_files[]; /* NULL: of an OPT_STRING that is a file, in YAML also a list of files */
 
 typedef struct OptionRow {
     const char *name; /* GROUP.KEY, such as "optim.lr" */

@@ -14,7 +14,7 @@ static char *accepted_text(const OptionRow *row)
     };
     if (row->type == OPT_ENUM)
         return g_strjoinv(", ", (char **)(uintptr_t)row->choices);
-    if (row->type == OPT_LIST && row->choices == NULL)
+    if ((row->type == OPT_LIST && row->choices == NULL) || row->choices == option_files)
         return g_strdup("text, or list");
     if (row->type == OPT_LIST) {
         g_autofree char *keys = option_list_keys(row);

@@ -12,6 +12,7 @@
 
 const char *const option_auto[] = { "auto", NULL };
 const char *const option_steps[] = { "steps", NULL };
+const char *const option_files[] = { NULL };
 
 #define UNLIMITED 1e15 /* limits from here on are not named in messages */
 
@@ -274,14 +275,18 @@ static char *join_item(const OptionRow *row, char *const *item, GError **error)
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    if (row->type != OPT_LIST)
+    const bool files = row->choices == option_files;
+    if (row->type != OPT_LIST && !files)
         return fail_user(error, "%s: a list is not accepted here, write one value", row->name);
     for (guint i = 0; i < items->len; i++) {
-        char *text = row->choices ? join_item(row, items->pdata[i], error) : plain_item(items->pdata[i], error);
+        char *text =
+            row->choices && !files ? join_item(row, items->pdata[i], error) : plain_item(items->pdata[i], error);
         if (!text)
             return fail_context(error, "%s: item %u", row->name, i + 1);
         g_ptr_array_add(texts, text);
     }
+    if (files && texts->len == 1)
+        return g_strdup(texts->pdata[0]);
     g_ptr_array_add(texts, NULL);
     return text_list_join((const char *const *)texts->pdata);
 }

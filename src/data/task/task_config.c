@@ -12,9 +12,9 @@ static const char *const on_error_names[] = { "stop", "skip", NULL };
 const OptionRow task_options[] = {
     { "task.name", OPT_STRING, AT(name), "", 0, 0, OPT_IDENTITY, NULL,
       "known task (loam task list), whose settings the other task options change; empty means a task of your own" },
-    { "task.data", OPT_LIST, AT(data), "", 0, 0, OPT_TUNABLE, NULL,
+    { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_TUNABLE, option_files,
       "file of labelled data to train on, or folder with the official files of task.name" },
-    { "task.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_IDENTITY, NULL,
+    { "task.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_IDENTITY, option_files,
       "file to evaluate on, or percentage of task.data to hold out, such as 5%; empty means the official file of a "
       "folder, else none" },
     { "task.format", OPT_ENUM, AT(format), "auto", 0, 0, OPT_IDENTITY, record_format_names,
