@@ -98,7 +98,7 @@ static bool is_widthless(gunichar c)
 char *labels_key(const char *name, bool joined)
 {
     double number;
-    if (python_float(&number, name) && number == rint(number))
+    if (python_float(&number, name) && number == rint(number) && fabs(number) < 0x1p53)
         return text_number(number);
     g_autofree char *one = g_utf8_normalize(name, -1, G_NORMALIZE_ALL_COMPOSE),
                     *folded = g_utf8_casefold(one ? one : name, -1),

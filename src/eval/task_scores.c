@@ -188,9 +188,10 @@ static bool check_tags(const Task *task, const char *classes, GError **error)
     for (char **tag = tags; entities && task->learns == LABELS_TOKENS && *tag; tag++)
         if (strchr("BIESO", **tag) && g_ascii_isalpha((*tag)[1]))
             return fail_user(error,
-                             "task.scores=%s reads the tag %s as %c and a type: write B-%s, or give "
-                             "task.scores=accuracy, the share of texts whose tags are all right",
-                             task->scores, *tag, **tag, *tag);
+                             "task.scores=%s reads the tag %s as %c and the type %s: write B- and I- before a type, "
+                             "and O for a word outside, or give task.scores=accuracy, the share of texts whose tags "
+                             "are all right",
+                             task->scores, *tag, **tag, *tag + 1);
     return true;
 }
 

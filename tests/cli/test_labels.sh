@@ -405,7 +405,7 @@ refuse 'none.csv:2: the label "2" names none of the 2 choices, want 0 to 1' $cho
 # Tags without a hyphen: ORG would be outside of every entity, EVENT the end of one.
 printf 'Ada ORG\nof O\n\nthe O\nfair EVENT\n\n' >plain.conll
 tags="task.data=plain.conll task.input={1} task.tags=2"
-refuse 'task.scores=seqeval reads the tag EVENT as E and a type: write B-EVENT, or give task.scores=accuracy' $tags task.valid=plain.conll
+refuse 'task.scores=seqeval reads the tag EVENT as E and the type VENT: write B- and I- before a type, and O for a word outside, or give task.scores=accuracy' $tags task.valid=plain.conll
 run run.dir=runs/plain-tags $tags task.valid=plain.conll task.scores=accuracy train.eval_every='2 steps'
 sed 's/ORG/NOUN/; s/EVENT/VERB/' plain.conll >words.conll
 refuse 'do not begin with B, I, E, S or O, as those of entities do; the score accuracy takes any tags' $tags task.data=words.conll task.valid=words.conll
@@ -421,6 +421,8 @@ grep -q 'step 2  pearson ' log || fail "$(cat log)"
 # One class, written as two numbers; a class that no example to train on has.
 printf 'text,y\na,1\nb,1.0\nc,0\n' >twice.csv
 refuse 'are "1" and "1.0" one class?' task.data=twice.csv 'task.input={text}' 'task.label={y}'
+printf 'text,y\na,12345678901234567\nb,12345678901234568\n' >ids.csv
+run run.dir=runs/ids task.data=ids.csv 'task.input={text}' 'task.label={y}'
 printf 'text,y\na,bad\nb,bad\n' >half.csv
 expect 0 'warning: no example to train on has the label good' "$loam" train base.yaml run.dir=runs/half train.init=runs/marks task.data=half.csv 'task.input={text}' 'task.label={y}'
 # Answers that are longer than the longest span, and values that are far from what a head begins with.
