@@ -58,7 +58,7 @@ int64_t trainer_steps_to(const Trainer *t, int64_t end, int64_t *samples)
         const int64_t whole = batch_steps(sizes, first, limit, true), read = batch_samples(sizes, first, whole);
         *samples += whole > 0 ? read - first : end - first;
         if (whole == 0) /* only the last step reads beyond `limit`, which is the end then */
-            return steps + !config_drops_rest(&t->config);
+            return steps + 1;
         steps += whole;
         first = after_skips(t, read);
     }
