@@ -430,10 +430,6 @@ static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **er
     return folders->len == 0 || collect_runs((char **)folders->pdata, (int)folders->len, &options, error);
 }
 
-/* Trains the run RUN/SETTING/seed-N for each combination of values and each seed, where RUN is run.dir of the
- * configuration, and prints a table of their scores. A finished run is not trained again. All
- * configurations are checked before the first run starts. If a run fails with LOAM_ERROR_USER, for example because the
- * loss is not finite at its learning rate, the other runs are still trained, and its error is returned in the end. */
 /* Fails if the command line also gives one value to an option that --sweep or --seeds gives several. */
 static bool check_swept(const ManyRuns *many, const GPtrArray *runs, GError **error)
 {
@@ -450,6 +446,10 @@ static bool check_swept(const ManyRuns *many, const GPtrArray *runs, GError **er
     return true;
 }
 
+/* Trains the run RUN/SETTING/seed-N for each combination of values and each seed, where RUN is run.dir of the
+ * configuration, and prints a table of their scores. A finished run is not trained again. All
+ * configurations are checked before the first run starts. If a run fails with LOAM_ERROR_USER, for example because the
+ * loss is not finite at its learning rate, the other runs are still trained, and its error is returned in the end. */
 static bool train_many(const ManyRuns *many, GError **error)
 {
     g_autofree char *dir = find_dir(many, error);
