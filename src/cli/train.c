@@ -136,6 +136,7 @@ typedef struct ManyRuns {
 typedef struct OneRun {
     GPtrArray *settings; /* char *, "optim.lr=1e-4" */
     GString *folder;
+    char *ignored; /* a setting without effect, since the run had ended before (train_run); NULL means none */
 } OneRun;
 
 static OneRun *run_new(const OneRun *from)
@@ -153,6 +154,7 @@ static void run_free(void *memory)
     OneRun *run = memory;
     g_ptr_array_unref(run->settings);
     g_string_free(run->folder, true);
+    g_free(run->ignored);
     g_free(run);
 }
 
@@ -385,12 +387,12 @@ static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *r
 
 /* Trains one run. If it fails with a user's error, the error is logged, and stored in *failed unless an earlier run
  * failed; any other error ends the whole sweep. */
-static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, GError **failed, GError **error)
+static bool train_one(const ManyRuns *many, const char *dir, OneRun *run, GError **failed, GError **error)
 {
     g_auto(Config) config = { 0 };
     g_autofree char *folder = folder_of(dir, run);
     GError *problem = NULL;
-    if (load_one_run(&config, many, dir, run, &problem) && train_run(&config, NULL, &problem))
+    if (load_one_run(&config, many, dir, run, &problem) && train_run(&config, NULL, &run->ignored, &problem))
         return true;
     g_prefix_error(&problem, "%s: ", folder);
     if (!g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_USER))
@@ -406,7 +408,7 @@ static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, 
 static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *runs, GError **failed, GError **error)
 {
     for (guint i = 0; i < runs->len; i++) {
-        const OneRun *run = runs->pdata[i];
+        OneRun *run = runs->pdata[i];
         log_info("== run %u of %u: %s/%s", i + 1, runs->len, dir, run->folder->str);
         if (!train_one(many, dir, run, failed, error))
             return false;
@@ -414,10 +416,28 @@ static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *ru
     return true;
 }
 
+/* Warns of runs that had ended with other options than those of this command. Returns their folders, which end with
+ * NULL: GPtrArray of char *. */
+static GPtrArray *list_former(const char *dir, const GPtrArray *runs)
+{
+    GPtrArray *former = g_ptr_array_new_with_free_func(g_free);
+    const OneRun *example = NULL;
+    for (guint i = 0; i < runs->len; i++) {
+        const OneRun *run = runs->pdata[i];
+        if (run->ignored)
+            g_ptr_array_add(former, folder_of(dir, example = run));
+    }
+    if (example)
+        log_warning("%u of %u runs had ended with other options (%s: %s): the table has their former scores; another "
+                    "run.dir trains them anew",
+                    former->len, runs->len, example->folder->str, example->ignored);
+    g_ptr_array_add(former, NULL);
+    return former;
+}
+
 /* Prints the table of all runs that have an evaluation. Of several processes only the first prints it. */
 static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **error)
 {
-    const CollectOptions options = { .digits = 2 };
     const CommLaunch launch = comm_launch();
     if (launch.size > 1 && launch.rank > 0)
         return true;
@@ -427,6 +447,8 @@ static bool print_runs_table(const char *dir, const GPtrArray *runs, GError **er
         if (run)
             g_ptr_array_add(folders, g_steal_pointer(&folder));
     }
+    g_autoptr(GPtrArray) former = list_former(dir, runs);
+    const CollectOptions options = { .digits = 2, .former = (const char *const *)former->pdata };
     return folders->len == 0 || collect_runs((char **)folders->pdata, (int)folders->len, &options, error);
 }
 
@@ -488,5 +510,5 @@ bool verb_train(int argc, char **argv, GError **error)
                                  : config_load_run(&config, argv[1], argv + 2, argc - 2, error);
     if (loaded && !rehearse)
         note_other_folder(&config, argv[1], argv + 2, argc - 2);
-    return train_agree(&config, loaded, error) && train_run(&config, trace, error);
+    return train_agree(&config, loaded, error) && train_run(&config, trace, NULL, error);
 }

@@ -223,6 +223,7 @@ static bool train_loop(Trainer *t, GError **error)
 typedef struct RankRun {
     const Config *config;
     const char *trace;
+    char **ignored;     /* as of train_run */
     SharedData *shared; /* of ranks that are threads */
     double command_s;   /* clock_seconds() at the first train_run of the command, which may train several runs */
 } RankRun;
@@ -248,6 +249,8 @@ static bool run_training_rank(Comm *ranks, const void *context, GError **error)
     fault_set_rank(comm_rank(ranks));
     const bool done =
         mesh_open(&t.mesh, ranks, &shape, &problem) && trainer_open(&t, &problem) && train_loop(&t, &problem);
+    if (done && run->ignored && comm_rank(ranks) == 0 && trainer_had_ended(&t) && t.changes->len > 0)
+        *run->ignored = g_strdup(t.changes->pdata[0]);
     if (problem)
         end_early(&t, &problem);
     trainer_close(&t, problem);
@@ -263,7 +266,7 @@ bool train_agree(const Config *config, bool loaded, GError **error)
     return launch_agree(config, loaded, error);
 }
 
-bool train_run(const Config *config, const char *trace, GError **error)
+bool train_run(const Config *config, const char *trace, char **ignored, GError **error)
 {
     static double command_s;
     SharedData shared = { 0 };
@@ -271,7 +274,8 @@ bool train_run(const Config *config, const char *trace, GError **error)
     if (trace && !trace_check(trace, error))
         return false;
     stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
-    const bool done = launch_ranks(config, run_training_rank, &(RankRun){ config, trace, &shared, command_s }, error);
+    const RankRun run = { config, trace, ignored, &shared, command_s };
+    const bool done = launch_ranks(config, run_training_rank, &run, error);
     g_clear_pointer(&shared.train, loader_close);
     g_clear_pointer(&shared.valid, g_ptr_array_unref);
     return done;

@@ -5,8 +5,10 @@
 
 /* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After a request
  * to stop (trainer.h), or if a StopRule says so, it saves a checkpoint and fails with LOAM_ERROR_STOPPED. trace: file
- * for a trace (trace.h) of this process's second step, or its first if there is only one; NULL means none. */
-bool train_run(const Config *config, const char *trace, GError **error);
+ * for a trace (trace.h) of this process's second step, or its first if there is only one; NULL means none. *ignored, if
+ * not NULL, becomes an option that differs from those of a run that had ended, and so has no effect, "optim.lr changed
+ * from 0.1 to 0.2"; g_free. */
+bool train_run(const Config *config, const char *trace, char **ignored, GError **error);
 /* Catches signals (stop_catch_signals), then calls launch_agree, which starts MPI: in this order MPI's threads have the
  * signals blocked, too. To be called before train_run by every process that a launcher may have started, also if it
  * could not load its configuration. */

@@ -182,6 +182,14 @@ grep -Eq '^optim.lr=0 .* step 0: no better than the start$' out && ! grep -q '^o
 grep -q 'best by loss: step 0, the model that the run started from: held-out loss' log || fail "$(cat log)"
 "$loam" $small --sweep optim.lr=0.001 >out 2>log || fail "$(tail -n 1 log)"
 [ "$(ls runs/marks)" = "$(printf 'optim.lr=0\noptim.lr=1e-3')" ] || fail "runs: $(ls runs/marks)"
+# A run that had ended keeps its options: its row is marked if this command has others. A run that goes on takes them.
+"$loam" $small run.dir=runs/former --seeds 1 >out 2>log || fail "$(tail -n 1 log)"
+"$loam" $small run.dir=runs/former --seeds 1 >out 2>log && ! grep -q 'other options' out log || fail "$(cat out log)"
+"$loam" $small run.dir=runs/former --seeds 2 optim.weight_decay=0.5 >out 2>log || fail "$(tail -n 1 log)"
+grep -Eq '^optim.weight_decay=0.01 .* of other options$' out && ! grep -q '=0.5 .* of other options' out || fail "$(cat out)"
+grep -q '1 of 2 runs had ended with other options (seed-1: optim.weight_decay changed from 0.01 to 0.5): the table has' log || fail "$(cat log)"
+"$loam" $small run.dir=runs/former --seeds 2 optim.weight_decay=0.5 train.length=30 >out 2>log || fail "$(tail -n 1 log)"
+! grep -q 'of other options' out || fail "$(cat out)"
 status=0
 "$loam" $small run.dir=runs/bad optim.weight_decay=10 --sweep optim.lr=1e-4,10 >out 2>log || status=$?
 [ "$status" = 1 ] && grep -Eq '^optim.lr=10 .* failed' out && ! grep -q '^optim.lr=0.0001 .*failed' out || fail "$(cat out log)"

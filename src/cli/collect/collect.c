@@ -47,7 +47,7 @@ typedef struct GridColumn {
 typedef struct GridRow {
     const char *name; /* borrowed from the runs */
     int n;            /* number of runs that have the same task, for the task with the most of them */
-    int n_failed, n_untrained, n_changed; /* number of such runs (CollectedRun) */
+    int n_failed, n_untrained, n_changed, n_former; /* number of such runs (CollectedRun) */
 } GridRow;
 
 typedef struct GridCell {
@@ -179,6 +179,7 @@ static void count_runs(GridRow *row, const GPtrArray *runs)
         row->n_failed += run->failed;
         row->n_untrained += run->untrained;
         row->n_changed += run->changes != NULL;
+        row->n_former += run->former;
     }
 }
 
@@ -267,6 +268,7 @@ static char *row_mark(const GridRow *row)
     append_count(text, row->n_failed, row->n, "failed");
     append_count(text, row->n_untrained, row->n, "step 0: no better than the start");
     append_count(text, row->n_changed, row->n, "options changed on the way");
+    append_count(text, row->n_former, row->n, "of other options");
     return g_string_free(text, false);
 }
 
@@ -275,7 +277,7 @@ static bool has_marks(const Grid *grid)
     bool any = false;
     for (guint r = 0; r < grid->rows->len; r++) {
         const GridRow *row = &g_array_index(grid->rows, GridRow, r);
-        any |= row->n_failed + row->n_untrained + row->n_changed > 0;
+        any |= row->n_failed + row->n_untrained + row->n_changed + row->n_former > 0;
     }
     return any;
 }

@@ -12,7 +12,8 @@ typedef struct CollectOptions {
     const char *scores; /* names of metrics, separated by commas; NULL or "" means the main ones (metric_is_main), and
                            the losses of a run without scores */
     CollectFormat format;
-    int digits; /* number of digits after the decimal point */
+    int digits;                /* number of digits after the decimal point */
+    const char *const *former; /* folders of runs whose options are not those that the table is of; NULL means none */
 } CollectOptions;
 
 /* Prints the table of all runs in these folders and their subfolders. */
@@ -31,6 +32,7 @@ typedef struct CollectedRun {
     GPtrArray *settings; /* OptionSetting *: the options in its config.yaml */
     RunResult result;
     char *changes;  /* its options that were changed on the way (run_changes_read); NULL means none */
+    bool former;    /* CollectOptions.former has it */
     bool failed;    /* its process ended with an error, such as a loss that is not finite */
     bool untrained; /* its best checkpoint is step 0: the model that it started from */
     RunSources sources;

@@ -429,6 +429,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
     tell_contents(runs);
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];
+        run->former = options->former && g_strv_contains(options->former, run->dir);
         run->row = options->by_path ? name_by_path(run) : g_strdup(run->named);
     }
     warn_of_mixed_rows(runs);
