@@ -1,6 +1,7 @@
 #include "format/events.h"
 
 #include "base/log.h"
+#include "format/protobuf.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -53,73 +54,26 @@ static GByteArray *event_new(int64_t step)
     return event;
 }
 
-static bool take_event_varint(const guint8 **at, const guint8 *end, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; *at < end && shift < 64; shift += 7) {
-        guint8 byte = *(*at)++;
-        *value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-/* A field of a protobuf message: its number, and its value or, if it has a length, its bytes. */
-typedef struct Field {
-    uint64_t number, value;
-    const guint8 *data; /* NULL means that the field is no string, bytes or message */
-    size_t bytes;
-} Field;
-
-/* The next field of a message; false at its end, and if it is invalid. */
-static bool take_field(const guint8 **at, const guint8 *end, Field *field)
-{
-    uint64_t tag, skip = 0;
-    if (!take_event_varint(at, end, &tag))
-        return false;
-    *field = (Field){ .number = tag >> 3 };
-    const uint64_t type = tag & 7; /* 0 varint, 1 of 8 bytes, 2 a length and its bytes, 5 of 4 bytes */
-    if (type == 0)
-        return take_event_varint(at, end, &field->value);
-    if (type == 2 ? !take_event_varint(at, end, &skip) : type != 1 && type != 5)
-        return false;
-    field->data = type == 2 ? *at : NULL;
-    skip = type == 1 ? 8 : type == 5 ? 4 : skip;
-    if (skip > (size_t)(end - *at))
-        return false;
-    field->bytes = skip;
-    *at += skip;
-    return true;
-}
-
 /* The first field of a message with this number; false if there is none. */
-static bool find_field(const guint8 *at, size_t bytes, uint64_t number, Field *field)
+static bool find_field(const char *at, size_t bytes, uint64_t number, ProtobufField *field)
 {
-    const guint8 *end = at + bytes;
-    while (take_field(&at, end, field))
+    const char *end = at + bytes;
+    while (protobuf_next(&at, end, field))
         if (field->number == number)
             return true;
     return false;
 }
 
-/* Event.step; protobuf leaves a step of 0 out. */
-static int64_t event_step(const guint8 *event, size_t bytes)
-{
-    Field step;
-    return find_field(event, bytes, 2, &step) && !step.data ? (int64_t)step.value : 0;
-}
-
 /* Whether the tag of the event's first value ends in EVENTS_BY_SAMPLES: Event.summary (5), .value (1), .tag (1). */
-static bool is_by_samples(const guint8 *event, size_t bytes)
+static bool is_by_samples(const char *event, size_t bytes)
 {
     static const char ending[] = EVENTS_BY_SAMPLES;
     const size_t n = sizeof ending - 1;
-    Field summary, value, tag;
-    return find_field(event, bytes, 5, &summary) && summary.data &&
-           find_field(summary.data, summary.bytes, 1, &value) && value.data &&
-           find_field(value.data, value.bytes, 1, &tag) && tag.data && tag.bytes >= n &&
-           memcmp(tag.data + tag.bytes - n, ending, n) == 0;
+    ProtobufField summary, value, tag;
+    return find_field(event, bytes, 5, &summary) && summary.bytes &&
+           find_field(summary.bytes, summary.n_bytes, 1, &value) && value.bytes &&
+           find_field(value.bytes, value.n_bytes, 1, &tag) && tag.bytes && tag.n_bytes >= n &&
+           memcmp(tag.bytes + tag.n_bytes - n, ending, n) == 0;
 }
 
 /* ---- records ---- */
@@ -273,8 +227,10 @@ static bool cut_file(const char *path, int64_t step, int64_t samples, GError **e
     int64_t payload;
     while (at < bytes && (payload = payload_bytes(file + at, bytes - at)) >= 0) {
         size_t record = (size_t)payload + RECORD_OVERHEAD;
-        const guint8 *event = file + at + 12;
-        if (event_step(event, (size_t)payload) <= (is_by_samples(event, (size_t)payload) ? samples : step))
+        const char *event = (const char *)file + at + 12;
+        ProtobufField own = { 0 }; /* Event.step; protobuf leaves a step of 0 out */
+        const bool has_step = find_field(event, (size_t)payload, 2, &own);
+        if ((has_step ? (int64_t)own.value : 0) <= (is_by_samples(event, (size_t)payload) ? samples : step))
             g_byte_array_append(kept, file + at, (guint)record);
         at += record;
     }

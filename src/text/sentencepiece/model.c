@@ -1,56 +1,18 @@
 #include "text/sentencepiece/model.h"
 
+#include "format/protobuf.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MAX_PIECES ((guint)1 << 22)
 
-/* A field of a protobuf message. */
-typedef struct Field {
-    uint64_t number, value; /* value: of a varint; otherwise 0 */
-    const char *bytes;      /* content of a string or of a number of fixed size; otherwise NULL */
-    size_t n_bytes;
-} Field;
-
-/* Reads a varint and moves *at past it. */
-static bool take_sp_varint(const char **at, const char *end, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = (unsigned char)*(*at)++;
-        *value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-/* Reads the next field and moves *at past it; false at the end of the message or if it is malformed. */
-static bool next_field(const char **at, const char *end, Field *field)
-{
-    static const size_t fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
-    uint64_t tag;
-    if (!take_sp_varint(at, end, &tag))
-        return false;
-    int wire = (int)(tag & 7);
-    *field = (Field){ .number = tag >> 3 };
-    if (wire == 0)
-        return take_sp_varint(at, end, &field->value);
-    uint64_t n = fixed_bytes[wire];
-    if ((wire == 2 && !take_sp_varint(at, end, &n)) || n > (size_t)(end - *at))
-        return false;
-    field->bytes = *at;
-    field->n_bytes = n;
-    *at += n;
-    return wire == 1 || wire == 2 || wire == 5;
-}
-
-static void read_piece(Field message, GArray *pieces)
+static void read_piece(ProtobufField message, GArray *pieces)
 {
     SpPiece piece = { .type = SP_NORMAL };
     const char *at = message.bytes, *end = at + message.n_bytes;
-    for (Field field; next_field(&at, end, &field);) {
+    for (ProtobufField field; protobuf_next(&at, end, &field);) {
         if (field.number == 1 && field.bytes) {
             g_free(piece.text);
             piece.text = g_strndup(field.bytes, field.n_bytes);
@@ -78,10 +40,10 @@ GArray *sp_pieces_new(void)
 }
 
 /* sentencepiece_model.proto: TrainerSpec. */
-static void read_trainer_spec(Field message, SpModel *model)
+static void read_trainer_spec(ProtobufField message, SpModel *model)
 {
     const char *at = message.bytes, *end = at + message.n_bytes;
-    for (Field field; next_field(&at, end, &field);) {
+    for (ProtobufField field; protobuf_next(&at, end, &field);) {
         if (field.number == 3 && field.value >= SP_UNIGRAM && field.value <= SP_CHAR)
             model->type = (int)field.value;
         else if (field.number == 24)
@@ -92,10 +54,10 @@ static void read_trainer_spec(Field message, SpModel *model)
 }
 
 /* sentencepiece_model.proto: NormalizerSpec. */
-static void read_normalizer_spec(Field message, SpModel *model)
+static void read_normalizer_spec(ProtobufField message, SpModel *model)
 {
     const char *at = message.bytes, *end = at + message.n_bytes;
-    for (Field field; next_field(&at, end, &field);) {
+    for (ProtobufField field; protobuf_next(&at, end, &field);) {
         if (field.number == 2 && field.bytes) {
             g_free(model->charsmap_data);
             model->charsmap_data = g_memdup2(field.bytes, field.n_bytes);
@@ -111,10 +73,10 @@ static void read_normalizer_spec(Field message, SpModel *model)
 }
 
 /* The character map for text after decoding: it is checked, but not used. */
-static void read_denormalizer_spec(Field message, SpModel *model)
+static void read_denormalizer_spec(ProtobufField message, SpModel *model)
 {
     const char *at = message.bytes, *end = at + message.n_bytes;
-    for (Field field; next_field(&at, end, &field);)
+    for (ProtobufField field; protobuf_next(&at, end, &field);)
         if (field.number == 2 && field.bytes && !charsmap_is_valid(field.bytes, field.n_bytes))
             model->has_bad_denormalizer = true;
 }
@@ -123,7 +85,7 @@ static void read_denormalizer_spec(Field message, SpModel *model)
 static void read_model(const char *at, size_t bytes, SpModel *model)
 {
     const char *end = at + bytes;
-    for (Field field; next_field(&at, end, &field);) {
+    for (ProtobufField field; protobuf_next(&at, end, &field);) {
         if (field.bytes == NULL)
             continue;
         if (field.number == 1)
