@@ -158,11 +158,6 @@ static char *format_whole(double value)
     return best;
 }
 
-static char *format_number(double value)
-{
-    return value == floor(value) ? format_whole(value) : text_number(value);
-}
-
 static char *format_time(double seconds)
 {
     if (seconds != floor(seconds) || seconds == 0) {
@@ -184,7 +179,8 @@ char *amount_format(Amount amount)
 {
     if (amount.unit == UNIT_SECONDS)
         return format_time(amount.value);
-    g_autofree char *number = format_number(amount.value);
+    g_autofree char *number =
+        amount.value == floor(amount.value) ? format_whole(amount.value) : text_number(amount.value);
     if (amount.unit == UNIT_PERCENT)
         return g_strconcat(number, "%", NULL);
     const char *word = unit_words[amount.unit];

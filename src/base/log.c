@@ -48,14 +48,9 @@ void log_set_rank(int rank, bool process)
         thread_rank = rank;
 }
 
-static int current_rank(void)
-{
-    return thread_rank >= 0 ? thread_rank : process_rank;
-}
-
 bool log_speaks(void)
 {
-    return current_rank() == 0;
+    return (thread_rank >= 0 ? thread_rank : process_rank) == 0;
 }
 
 static LogFile *current_file(void)

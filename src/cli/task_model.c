@@ -138,7 +138,7 @@ TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedMod
 char *task_settings(const Config *config, const TaskEncoder *encoder, int64_t beams)
 {
     const OptionGroup group = { task_options, n_task_options, 0, NULL };
-    const OptionTable table = { .groups = &group, .n_groups = 1, .config_size = sizeof config->task };
+    const OptionTable table = { .groups = &group, .n_groups = 1 };
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "%" PRId64 " %" PRId64 " %" PRId64, encoder->input_length, encoder->target_length,
                            beams);

@@ -8,7 +8,7 @@
 static OptionTable table_of(OptionGroup *group)
 {
     *group = (OptionGroup){ task_options, n_task_options, 0, NULL };
-    return (OptionTable){ .groups = group, .n_groups = 1, .config_size = sizeof(TaskConfig) };
+    return (OptionTable){ .groups = group, .n_groups = 1 };
 }
 
 static char *path_of(const char *prefix)

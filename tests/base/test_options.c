@@ -61,7 +61,7 @@ static const OptionForeignName foreign_names[] = {
     { "warmup_share", "optim.lr", "{6*100}%" }, { "train_file=.csv .tsv", "data.train", "table" },
     { "train_file", "data.train", NULL },       { NULL, NULL, NULL }
 };
-static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(TestConfig), foreign_names };
+static const OptionTable table = { groups, G_N_ELEMENTS(groups), foreign_names };
 
 /* Defaults, then the settings of the YAML text (NULL: none) and the overrides (NULL-terminated list, or NULL). */
 static bool configure(TestConfig *config, const char *yaml, const char *const *overrides, GError **error)

@@ -13,7 +13,7 @@ static inline OptionTable task_table(void)
         *only = (OptionGroup){ task_options, n_task_options, 0, NULL };
         group = only;
     }
-    return (OptionTable){ group, 1, sizeof(TaskConfig), NULL };
+    return (OptionTable){ group, 1, NULL };
 }
 
 /* The options task.* with these settings ("task.name=rte", …, NULL); task_config_clear. */

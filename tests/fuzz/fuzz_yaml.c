@@ -26,7 +26,7 @@ static const OptionRow rows[] = {
     { "train.length", OPT_AMOUNT, offsetof(FuzzConfig, length), "1k steps", 0, 1e15, OPT_TUNABLE, NULL, "length" },
 };
 static const OptionGroup group = { rows, G_N_ELEMENTS(rows), 0, NULL };
-static const OptionTable table = { &group, 1, sizeof(FuzzConfig), NULL };
+static const OptionTable table = { &group, 1, NULL };
 
 static void apply(FuzzConfig *config, const char *yaml, size_t bytes, GError **error)
 {

@@ -346,7 +346,7 @@ static void test_null(void)
 static void test_options(void)
 {
     const OptionGroup group = { optim_options, n_optim_options, 0, NULL };
-    const OptionTable table = { &group, 1, sizeof(OptimConfig), NULL };
+    const OptionTable table = { &group, 1, NULL };
     OptimConfig config = { 0 };
     options_set_defaults(&table, &config);
     g_assert_cmpint(config.name, ==, OPTIM_ADAFACTOR);

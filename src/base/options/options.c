@@ -30,21 +30,17 @@ GPtrArray *option_rows(const OptionTable *table)
         for (int r = 0; r < table->groups[g].n_rows; r++) {
             const OptionRow *row = &table->groups[g].rows[r];
             guint after = rows->len; /* index after the last row of the same group */
-            while (after > 0 && !option_same_group(option_row_at(rows, after - 1)->name, row->name))
+            while (after > 0 && !option_same_group(((const OptionRow *)rows->pdata[after - 1])->name, row->name))
                 after--;
             g_ptr_array_insert(rows, after > 0 ? (gint)after : -1, (gpointer)row);
         }
     return rows;
 }
 
-const OptionRow *option_row_at(const GPtrArray *rows, guint i)
-{
-    return g_ptr_array_index(rows, i);
-}
-
 bool option_opens_group(const GPtrArray *rows, guint i)
 {
-    return i == 0 || !option_same_group(option_row_at(rows, i - 1)->name, option_row_at(rows, i)->name);
+    const OptionRow *row = rows->pdata[i], *before = i > 0 ? rows->pdata[i - 1] : NULL;
+    return !before || !option_same_group(before->name, row->name);
 }
 
 void *option_field(const OptionTable *table, const void *config, const OptionRow *row)
@@ -77,7 +73,7 @@ void options_set_defaults(const OptionTable *table, void *config)
 {
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         g_autoptr(GError) error = NULL;
         bool ok = option_value_parse(option_field(table, config, row), row, row->default_value, &error);
         CHECK(ok, "the default of %s: %s", row->name, error->message);
@@ -159,7 +155,7 @@ static bool fail_unknown_option(const OptionTable *table, const char *name, cons
     int group = (int)option_group_length(name);
     const char *elsewhere = NULL;
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         if (g_ascii_strcasecmp(row->name, name) == 0)
             return fail_user(error, "unknown option %s, did you mean %s?", name, row->name);
         if (elsewhere == NULL && strcmp(option_key(row->name), option_key(name)) == 0)
@@ -216,7 +212,7 @@ void options_clear(const OptionTable *table, void *config)
 {
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         if (row->type != OPT_STRING && row->type != OPT_LIST)
             continue;
         char **text = option_field(table, config, row);
@@ -244,7 +240,7 @@ GPtrArray *options_differences(const OptionTable *table, const void *a, const vo
     g_autoptr(GPtrArray) rows = option_rows(table);
     GPtrArray *different = g_ptr_array_new();
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         g_autofree char *in_a = options_plain_value(table, a, row), *in_b = options_plain_value(table, b, row);
         if ((row->class & classes) && strcmp(in_a, in_b) != 0)
             g_ptr_array_add(different, (gpointer)row);

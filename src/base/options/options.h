@@ -75,7 +75,6 @@ typedef struct OptionGroup {
 typedef struct OptionTable {
     const OptionGroup *groups;
     int n_groups;
-    size_t config_size;                     /* bytes of the whole configuration */
     const OptionForeignName *foreign_names; /* NULL means none; the last row has foreign NULL */
 } OptionTable;
 
@@ -104,7 +103,7 @@ void option_settings_rename(GPtrArray *settings, const OptionTable *table);
 /* The value of the last setting of an option; NULL means that there is none. */
 const char *option_settings_find(const GPtrArray *settings, const char *name);
 
-/* ---- configurations: zeroed structs of config_size bytes ---- */
+/* ---- configurations: zeroed structs ---- */
 
 /* Sets every option of a configuration to its default. */
 void options_set_defaults(const OptionTable *table, void *config);

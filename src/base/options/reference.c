@@ -73,7 +73,7 @@ char *options_to_markdown(const OptionTable *table, const char *group, const cha
     GString *text = g_string_new(NULL);
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         if (group && !option_same_group(row->name, group))
             continue;
         if (option_opens_group(rows, i))
@@ -101,7 +101,7 @@ char *options_to_text(const OptionTable *table, const char *group, const char *c
     GString *text = g_string_new(NULL);
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         bool is_group = group && strchr(group, '.') == NULL && option_same_group(row->name, group);
         if (group == NULL || is_group || strcmp(row->name, group) == 0)
             write_text_row(text, row, by_model, width);
@@ -114,7 +114,7 @@ void options_each(const OptionTable *table, void (*visit)(const OptionRow *row, 
 {
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        g_autofree char *accepts = accepted_text(option_row_at(rows, i));
-        visit(option_row_at(rows, i), accepts, data);
+        g_autofree char *accepts = accepted_text(rows->pdata[i]);
+        visit(rows->pdata[i], accepts, data);
     }
 }

@@ -5,8 +5,7 @@
 
 /* All rows of a table (const OptionRow *), ordered by their groups; free with g_ptr_array_unref. */
 GPtrArray *option_rows(const OptionTable *table);
-const OptionRow *option_row_at(const GPtrArray *rows, guint i); /* row i of option_rows */
-bool option_opens_group(const GPtrArray *rows, guint i);        /* whether row i is the first row of its group */
+bool option_opens_group(const GPtrArray *rows, guint i); /* whether row i is the first row of its group */
 /* The address of an option's value in a configuration. */
 void *option_field(const OptionTable *table, const void *config, const OptionRow *row);
 

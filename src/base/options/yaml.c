@@ -348,7 +348,7 @@ char *options_to_yaml(const OptionTable *table, const void *config)
     GString *text = g_string_new(NULL);
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = option_row_at(rows, i);
+        const OptionRow *row = rows->pdata[i];
         g_autofree char *value = options_value(table, config, row);
         if (option_opens_group(rows, i))
             g_string_append_printf(text, "%.*s:\n", (int)option_group_length(row->name), row->name);

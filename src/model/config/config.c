@@ -131,7 +131,7 @@ const OptionRename model_renames[] = {
 };
 
 static const OptionGroup group = { model_options, G_N_ELEMENTS(model_options), 0, model_renames };
-const OptionTable model_table = { &group, 1, sizeof(ModelConfig), NULL };
+const OptionTable model_table = { &group, 1, NULL };
 
 void model_config_defaults(ModelConfig *config)
 {

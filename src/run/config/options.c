@@ -267,7 +267,6 @@ const OptionTable *config_options(void)
         data_option_groups(groups, offsetof(Config, data));
         g_array_append_vals(groups, after, G_N_ELEMENTS(after));
         table.n_groups = (int)groups->len;
-        table.config_size = sizeof(Config);
         table.foreign_names = config_foreign_names;
         table.groups = (const OptionGroup *)(void *)g_array_free(groups, false);
         g_once_init_leave(&ready, 1);
