@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -567,6 +568,20 @@ bool io_write_file(const char *path, const void *data, size_t bytes, GError **er
         return io_publish(file, target, error) && sync_parent(target, error);
     io_discard(file);
     return false;
+}
+
+GPtrArray *io_list_names(const char *folder, const char *suffix, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, &reason);
+    if (!dir)
+        return fail_user(error, "%s", reason->message);
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *name; (name = g_dir_read_name(dir));)
+        if (name[0] != '.' && g_str_has_suffix(name, suffix))
+            g_ptr_array_add(names, g_strndup(name, strlen(name) - strlen(suffix)));
+    g_ptr_array_sort(names, text_compare);
+    return names;
 }
 
 bool io_exists(const char *folder, const char *name)

@@ -105,6 +105,8 @@ char *io_follow_links(const char *path);
 /* Whether the system refuses this user the file or folder PATH, or a folder on the way to it; *error then says so, as a
  * machine's error: what cannot be looked at may be whole. */
 bool io_refused(const char *path, GError **error);
+/* The names in FOLDER that end in SUFFIX and do not begin with a dot, without that end, sorted; char *, g_free. */
+GPtrArray *io_list_names(const char *folder, const char *suffix, GError **error);
 /* Whether a file or folder NAME exists in FOLDER. */
 bool io_exists(const char *folder, const char *name);
 /* Whether PATH lies directly in FOLDER; neither of them needs to exist. */

@@ -1,4 +1,5 @@
 #include "base/byte_stream.h"
+#include "base/file.h"
 #include "base/foreign.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -55,21 +56,6 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_ptr_array_add(list->files, file);
 }
 
-static GPtrArray *list_names(const char *path, GError **error)
-{
-    g_autoptr(GError) reason = NULL;
-    GDir *dir = g_dir_open(path, 0, &reason);
-    if (!dir)
-        return fail_user(error, "%s", reason->message);
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    for (const char *name; (name = g_dir_read_name(dir));)
-        if (name[0] != '.')
-            g_ptr_array_add(names, g_strdup(name));
-    g_dir_close(dir);
-    g_ptr_array_sort(names, text_compare);
-    return names;
-}
-
 static bool contains_itself(const Folder *parent, const struct stat *info)
 {
     for (; parent; parent = parent->parent)
@@ -99,7 +85,7 @@ static bool add_folder(const List *list, const char *path, const struct stat *in
     if (is_foreign(path, !parent, error))
         return parent != NULL;
     const Folder self = { parent, info->st_dev, info->st_ino };
-    g_autoptr(GPtrArray) names = list_names(path, error);
+    g_autoptr(GPtrArray) names = io_list_names(path, "", error);
     if (!names)
         return false;
     for (guint i = 0; i < names->len; i++) {

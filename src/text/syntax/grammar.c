@@ -2,7 +2,6 @@
 #include "text/syntax/syntax.h"
 
 #include "base/file.h"
-#include "base/text.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -64,25 +63,9 @@ char *grammars_folder(void)
     return given && *given ? g_strdup(given) : g_build_filename(g_get_user_data_dir(), "loam", "grammars", NULL);
 }
 
-/* The names of the files NAME.so of a folder, without .so, sorted. */
-static GPtrArray *list_names(const char *folder, GError **error)
-{
-    g_autoptr(GError) reason = NULL;
-    GDir *dir = g_dir_open(folder, 0, &reason);
-    if (!dir)
-        return fail_user(error, "%s", reason->message);
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    for (const char *name; (name = g_dir_read_name(dir));)
-        if (g_str_has_suffix(name, ".so") && name[0] != '.')
-            g_ptr_array_add(names, g_strndup(name, strlen(name) - 3));
-    g_dir_close(dir);
-    g_ptr_array_sort(names, text_compare);
-    return names;
-}
-
 static bool open_all(Grammars *grammars, const char *folder, GError **error)
 {
-    g_autoptr(GPtrArray) names = list_names(folder, error);
+    g_autoptr(GPtrArray) names = io_list_names(folder, ".so", error);
     if (names && names->len > GRAMMARS_MAX)
         return fail_user(error, "%s: %u grammars: at most %d", folder, names->len, GRAMMARS_MAX);
     for (guint i = 0; names && i < names->len; i++) {
