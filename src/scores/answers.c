@@ -86,7 +86,7 @@ static void take_best(double row[2], NgramTable *table, const char *prediction, 
 bool answers_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
     int style = stats->kind->variant;
-    NgramTable *table = ngrams_open();
+    g_autoptr(NgramTable) table = ngrams_open();
     for (int64_t i = 0; i < in->n; i++) {
         double *row = stats_row(stats, i);
         g_autofree char *prediction = normalize_answer(in->predictions[i], style);
@@ -103,7 +103,6 @@ bool answers_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GErr
         if (style == SQUAD2_ANSWERS)
             row[2] = answered;
     }
-    ngrams_close(table);
     return true;
 }
 

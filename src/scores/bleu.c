@@ -5,7 +5,6 @@
 #include "scores/ngrams.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *const bleu_smoothings[] = { "exp", "floor", "add-k", "none", NULL };
 
@@ -75,16 +74,14 @@ static void measure_segment(double *row, NgramTable *table, GArray *most, BleuTe
 
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
-    NgramTable *table = ngrams_open();
-    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t));   /* (n-grams) indexed by the number of the n-gram */
-    const bool own = stats->kind->variant == BLEU_OF_CODEXGLUE; /* CodeXGLUE splits words at white space */
+    g_autoptr(NgramTable) table = ngrams_open();
+    g_autoptr(GArray) most = g_array_new(FALSE, TRUE, sizeof(int32_t)); /* (n-grams) indexed by the n-gram's number */
+    const bool own = stats->kind->variant == BLEU_OF_CODEXGLUE;         /* CodeXGLUE splits words at white space */
     BleuText *text =
         own ? bleu_text_open(BLEU_NONE, false) : bleu_text_open(stats->options->tokenizer, stats->options->lowercase);
     for (int64_t i = 0; i < in->n; i++)
         measure_segment(stats_row(stats, i), table, most, text, own, in->predictions[i], in->references[i]);
     bleu_text_close(text);
-    g_array_unref(most);
-    ngrams_close(table);
     return true;
 }
 

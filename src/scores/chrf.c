@@ -113,10 +113,9 @@ static void measure_segment(double *row, NgramTable *table, const ScoreOptions *
 
 bool chrf_measure(ScoreStats *stats, const ScoreInput *in, G_GNUC_UNUSED GError **error)
 {
-    NgramTable *table = ngrams_open();
+    g_autoptr(NgramTable) table = ngrams_open();
     for (int64_t i = 0; i < in->n; i++)
         measure_segment(stats_row(stats, i), table, stats->options, in->predictions[i], in->references[i]);
-    ngrams_close(table);
     return true;
 }
 

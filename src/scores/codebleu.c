@@ -255,32 +255,30 @@ static void measure_all(Measure *m, ScoreStats *stats, const ScoreInput *in)
 
 bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
-    const char *language = stats->options->language;
-    Measure m = { .language = find_language(language, error) };
-    Grammars *grammars = m.language ? grammars_open(NULL, error) : NULL;
+    const char *name = stats->options->language;
+    const Language *language = find_language(name, error);
+    g_autoptr(GPtrArray) grammars = language ? grammars_open(NULL, error) : NULL;
     if (!grammars)
         return false;
-    const int at = grammars_find(grammars, language);
-    bool good = at >= 0 || fail_user(error,
-                                     "no grammar of %s is installed, which CodeBLEU needs to compare syntax: "
-                                     "tools/install-grammars %s, then loam grammars install --from build/grammars",
-                                     language, language);
-    if (good) {
-        m.grammar = grammars->pdata[at];
-        m.parser = syntax_parser_open();
-        m.table = ngrams_open();
-        m.is_keyword = g_array_new(false, true, sizeof(bool));
-        m.subtrees[0] = g_array_new(false, false, sizeof(uint64_t));
-        m.subtrees[1] = g_array_new(false, false, sizeof(uint64_t));
-        measure_all(&m, stats, in);
-        g_array_unref(m.subtrees[0]);
-        g_array_unref(m.subtrees[1]);
-        g_array_unref(m.is_keyword);
-        ngrams_close(m.table);
-        syntax_parser_close(m.parser);
-    }
-    g_ptr_array_unref(grammars);
-    return good;
+    const int at = grammars_find(grammars, name);
+    if (at < 0)
+        return fail_user(error,
+                         "no grammar of %s is installed, which CodeBLEU needs to compare syntax: "
+                         "tools/install-grammars %s, then loam grammars install --from build/grammars",
+                         name, name);
+    g_autoptr(NgramTable) table = ngrams_open();
+    g_autoptr(GArray) is_keyword = g_array_new(false, true, sizeof(bool)),
+                      written = g_array_new(false, false, sizeof(uint64_t)),
+                      wanted = g_array_new(false, false, sizeof(uint64_t));
+    Measure m = { .language = language,
+                  .grammar = grammars->pdata[at],
+                  .parser = syntax_parser_open(),
+                  .table = table,
+                  .is_keyword = is_keyword,
+                  .subtrees = { written, wanted } };
+    measure_all(&m, stats, in);
+    syntax_parser_close(m.parser);
+    return true;
 }
 
 /* The brevity penalty times the geometric mean of matches / n-grams of each order. reference: length of the references.

@@ -20,6 +20,7 @@ typedef struct Tokens {
 
 NgramTable *ngrams_open(void);
 void ngrams_close(NgramTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(NgramTable, ngrams_close)
 void ngrams_reset(NgramTable *table); /* empties the table */
 
 /* The number of a token; a new token gets the next free number. */

@@ -237,13 +237,9 @@ static bool scan(Scan *s, const char *code)
 char *python_code_bare(const char *code)
 {
     const int64_t outermost = 0;
-    Scan s = { .end = code,
-               .before = TOKEN_INDENT,
-               .out = g_string_sized_new(strlen(code)),
-               .indents = g_array_new(false, false, sizeof(int64_t)) };
-    g_array_append_val(s.indents, outermost);
-    char *bare = scan(&s, code) ? python_drop_empty_lines(s.out->str) : g_strdup(code);
-    g_array_unref(s.indents);
-    g_string_free(s.out, true);
-    return bare;
+    g_autoptr(GString) out = g_string_sized_new(strlen(code));
+    g_autoptr(GArray) indents = g_array_new(false, false, sizeof(int64_t));
+    Scan s = { .end = code, .before = TOKEN_INDENT, .out = out, .indents = indents };
+    g_array_append_val(indents, outermost);
+    return scan(&s, code) ? python_drop_empty_lines(out->str) : g_strdup(code);
 }

@@ -36,6 +36,7 @@ static void summary_clear(Summary *summary)
     g_free(summary->words.ids);
     g_free(summary->lines);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Summary, summary_clear)
 
 /* The letter or digit that a character becomes in lower case; 0 for any other. */
 static char word_letter(gunichar c)
@@ -204,32 +205,28 @@ static void take_better(double *row, NgramTable *table, const Summary *predictio
 static bool measure_one(double *row, NgramTable *table, const ScoreStats *stats, const ScoreInput *in, int64_t i,
                         GError **error)
 {
-    bool stem = stats->options->stem, good = true;
+    const bool stem = stats->options->stem;
     ngrams_reset(table);
-    Summary prediction = read_summary(table, in->predictions[i], stem);
-    for (const char *const *text = in->references[i]; good && *text; text++) {
-        Summary reference = read_summary(table, *text, stem);
+    g_auto(Summary) prediction = read_summary(table, in->predictions[i], stem);
+    for (const char *const *text = in->references[i]; *text; text++) {
+        g_auto(Summary) reference = read_summary(table, *text, stem);
         int64_t n_p = prediction.words.n, n_r = reference.words.n;
         if (n_p > INT32_MAX || n_r > INT32_MAX || (n_p + 1) * (n_r + 1) > MOST_CELLS)
-            good = fail_user(error,
+            return fail_user(error,
                              "example %" PRId64 ": texts of %" PRId64 " and %" PRId64 " words are too long to compare",
                              i + 1, n_p, n_r);
-        else
-            take_better(row, table, &prediction, &reference, stats->kind->variant, text == in->references[i]);
-        summary_clear(&reference);
+        take_better(row, table, &prediction, &reference, stats->kind->variant, text == in->references[i]);
     }
-    summary_clear(&prediction);
-    return good;
+    return true;
 }
 
 bool rouge_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
-    NgramTable *table = ngrams_open();
-    bool good = true;
-    for (int64_t i = 0; good && i < in->n; i++)
-        good = measure_one(stats_row(stats, i), table, stats, in, i, error);
-    ngrams_close(table);
-    return good;
+    g_autoptr(NgramTable) table = ngrams_open();
+    for (int64_t i = 0; i < in->n; i++)
+        if (!measure_one(stats_row(stats, i), table, stats, in, i, error))
+            return false;
+    return true;
 }
 
 /* Means of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum, and the geometric mean of the first three, as in SCROLLS. */

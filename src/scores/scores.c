@@ -106,25 +106,23 @@ bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in
     ScoreStats stats = { .kind = kind, .options = options, .n = in->n, .width = kind->width };
     if (!check_input(kind, in, error))
         return false;
-    stats.at = g_new0(double, (gsize)(in->n * stats.width));
-    bool good = kind->measure(&stats, in, error);
-    if (good) {
-        double values[SCORE_MAX_VALUES];
-        g_autofree int64_t *all = g_new(int64_t, (gsize)stats.n);
-        for (int64_t i = 0; i < stats.n; i++)
-            all[i] = i;
-        kind->finish(values, &stats, all, stats.n);
-        for (; kind->values[out->n_values]; out->n_values++)
-            out->values[out->n_values] = (ScoreValue){ kind->values[out->n_values], values[out->n_values], NAN, NAN };
-        out->intervals = options->resamples > 0;
-        if (out->intervals)
-            bootstrap(out->values, out->n_values, &stats);
-        out->n_units = stats.n;
-        out->n_invalid = stats.n_invalid;
-        out->signature = kind->signature ? kind->signature(in, options) : NULL;
-    }
-    g_free(stats.at);
-    return good;
+    g_autofree double *at = stats.at = g_new0(double, (gsize)(in->n * stats.width));
+    if (!kind->measure(&stats, in, error))
+        return false;
+    double values[SCORE_MAX_VALUES];
+    g_autofree int64_t *all = g_new(int64_t, (gsize)stats.n);
+    for (int64_t i = 0; i < stats.n; i++)
+        all[i] = i;
+    kind->finish(values, &stats, all, stats.n);
+    for (; kind->values[out->n_values]; out->n_values++)
+        out->values[out->n_values] = (ScoreValue){ kind->values[out->n_values], values[out->n_values], NAN, NAN };
+    out->intervals = options->resamples > 0;
+    if (out->intervals)
+        bootstrap(out->values, out->n_values, &stats);
+    out->n_units = stats.n;
+    out->n_invalid = stats.n_invalid;
+    out->signature = kind->signature ? kind->signature(in, options) : NULL;
+    return true;
 }
 
 void score_result_clear(ScoreResult *result)
