@@ -544,11 +544,10 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     if (!check_request(&model->config, prompts, n_each, max_tokens, error))
         return NULL;
     Decoder *d = decoder_new(model, prompts, n_each, (int32_t)max_tokens);
-    if (!reserve_decoder(d, prompts, n_each, error)) {
-        decoder_close(d);
-        return NULL;
-    }
-    begin(d);
+    if (reserve_decoder(d, prompts, n_each, error))
+        begin(d);
+    else
+        g_clear_pointer(&d, decoder_close);
     return d;
 }
 

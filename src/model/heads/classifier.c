@@ -39,6 +39,7 @@ static void rows_clear(Rows *rows)
     g_array_unref(rows->starts);
     g_array_unref(rows->targets);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Rows, rows_clear)
 
 static int32_t rows_groups(const Rows *rows)
 {
@@ -138,11 +139,10 @@ double classifier_count(LabelKind kind, const float *class_weights, const Batch 
     double sum = 0;
     if (kind == LABELS_NONE)
         return 0;
-    Rows rows = rows_with_target(kind, false, batch);
+    g_auto(Rows) rows = rows_with_target(kind, false, batch);
     bool classes = kind == LABELS_SEQUENCE || kind == LABELS_TOKENS;
     for (guint i = 0; i < rows.targets->len; i++)
         sum += class_weights && classes ? (double)class_weights[AT(rows.targets, i)] : 1;
-    rows_clear(&rows);
     return sum;
 }
 
@@ -434,20 +434,19 @@ static Ctx chunk_context(const Ctx *cx)
 /* If no row has a target, the gradients of the head must still be written: those of row 0, multiplied by 0. */
 static void write_no_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Classifier *c, const Batch *batch)
 {
-    Rows rows = rows_most(c->kind, 1);
+    g_auto(Rows) rows = rows_most(c->kind, 1);
     Chunk chunk = chunk_from(cx, c, &rows, 0);
     chunk_fwd(&chunk, x, batch);
     op_fill(cx->dev, sums, 0);
     op_scale(cx->dev, chunk.logits, chunk.logits, 0);
     chunk_bwd(&chunk, dx, c->head->beta);
-    rows_clear(&rows);
 }
 
 void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Classifier *c, const Batch *batch,
                      const XentSpec *xent)
 {
     const Ctx inner = chunk_context(cx);
-    Rows rows =
+    g_auto(Rows) rows =
         cx->dev->computes ? rows_with_target(c->kind, c->last, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
     size_t mark = arena_mark(cx->scratch);
 
@@ -467,7 +466,6 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
     if (c->kind == LABELS_VALUE)
         op_fill(cx->dev, tensor_slice_rows(sums, XENT_WEIGHT, 1), rows_groups(&rows));
     arena_reset(cx->scratch, mark);
-    rows_clear(&rows);
 }
 
 /* Rows for answers without targets: one group per sequence, or one per token. */
@@ -487,7 +485,7 @@ void classifier_logits(const Ctx *cx, float *logits, Tensor x, const Classifier 
 {
     const Ctx inner = chunk_context(cx);
     int64_t columns = c->head->w.d[0];
-    Rows rows = rows_all(c->kind, c->last, batch_loss_stream(batch));
+    g_auto(Rows) rows = rows_all(c->kind, c->last, batch_loss_stream(batch));
     size_t mark = arena_mark(cx->scratch);
 
     for (int32_t first = 0; first < rows_groups(&rows);) {
@@ -497,5 +495,4 @@ void classifier_logits(const Ctx *cx, float *logits, Tensor x, const Classifier 
         first = chunk.end;
         arena_reset(cx->scratch, mark);
     }
-    rows_clear(&rows);
 }

@@ -164,20 +164,15 @@ static char *find_base(const json_t *root, const char *folder, GError **error)
         base, hint);
 }
 
-bool hf_adapter_present(const char *folder)
-{
-    return io_exists(folder, HF_ADAPTER_CONFIG);
-}
-
 bool hf_is_folder(const char *folder)
 {
-    return io_exists(folder, "config.json") || hf_adapter_present(folder);
+    return io_exists(folder, "config.json") || io_exists(folder, HF_ADAPTER_CONFIG);
 }
 
 static char *base_of(const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
-    json_auto_t *root = hf_adapter_present(folder) ? hf_read_object(path, NULL) : NULL;
+    json_auto_t *root = io_exists(folder, HF_ADAPTER_CONFIG) ? hf_read_object(path, NULL) : NULL;
     return root ? find_base(root, folder, NULL) : NULL;
 }
 
@@ -283,11 +278,6 @@ static bool keep_logits(const TensorNames *names, GHashTable *tensors, const Fil
     return true;
 }
 
-static bool is_stack_embedding(const ModelConfig *config, const char *name)
-{
-    return config->family == FAMILY_T5 && g_str_has_suffix(name, "coder.embed_tokens.weight");
-}
-
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error)
 {
@@ -302,7 +292,7 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
         if (!g_str_has_prefix(tensor->name, HF_ADAPTER_PREFIX))
             return fail_user(error, "tensor %s of the adapter does not begin with " HF_ADAPTER_PREFIX, tensor->name);
         const char *name = tensor->name + strlen(HF_ADAPTER_PREFIX);
-        if (is_stack_embedding(config, name))
+        if (config->family == FAMILY_T5 && g_str_has_suffix(name, "coder.embed_tokens.weight"))
             return fail_user(error, "modules_to_save names \"embed_tokens\", the embedding of one stack: in loam both "
                                     "have the same");
         bool prefixed = bare && !tensor_name_is_head(names, name);

@@ -13,8 +13,6 @@ typedef struct HfAdapter {
     TensorFile *file; /* adapter_model.safetensors or adapter_model.bin */
 } HfAdapter;
 
-/* Whether the folder has an adapter_config.json. */
-bool hf_adapter_present(const char *folder);
 /* Reads adapter_config.json and opens the file of tensors. A setting that loam's adapters cannot express is an error
  * that names its key. */
 bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error);

@@ -213,10 +213,8 @@ bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *fold
 {
     if (model_config(model)->lora.rank == 0)
         return export_plain(model, tok, form, folder, error);
-    Model *merged = lora_merged(model, error);
-    bool done = merged && export_plain(merged, tok, form, folder, error);
-    model_close(merged);
-    return done;
+    g_autoptr(Model) merged = lora_merged(model, error);
+    return merged && export_plain(merged, tok, form, folder, error);
 }
 
 static bool write_adapter(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,

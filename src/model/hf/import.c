@@ -1,6 +1,7 @@
 /* import.c: reads a model from a Hugging Face folder. */
 #include "model/hf/hf.h"
 
+#include "base/file.h"
 #include "format/tensor_file.h"
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
@@ -169,7 +170,7 @@ static bool take_classifier(Source *source, ModelConfig *config, GError **error)
 /* Sets *config from config.json and tensor names. For an adapter's folder, reads those of its base model, and it. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
-    bool adapts = hf_adapter_present(folder);
+    bool adapts = io_exists(folder, HF_ADAPTER_CONFIG);
     *source = (Source){ 0 };
     if (adapts && !hf_adapter_open(&source->adapter, folder, error))
         return false;
@@ -191,28 +192,22 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     return !classifies || take_classifier(source, config, error) || fail_context(error, "%s", folder);
 }
 
-/* The folder with config.json: `folder`, or that of the adapter's base model. */
-static const char *source_base(const Source *source, const char *folder)
-{
-    return source->adapter.base ? source->adapter.base : folder;
-}
-
 static void source_close(Source *source)
 {
     hf_adapter_close(&source->adapter);
     g_clear_pointer(&source->tensors, g_hash_table_unref);
     g_clear_pointer(&source->file, tensor_file_close);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Source, source_close)
 
 bool hf_shape(const char *folder, ModelConfig *config, GError **error)
 {
     ModelConfig read = { 0 };
-    Source source;
-    bool done = source_open(&source, folder, &read, error);
-    if (done)
-        *config = model_config_copy(&read);
-    source_close(&source);
-    return done;
+    g_auto(Source) source = { 0 };
+    if (!source_open(&source, folder, &read, error))
+        return false;
+    *config = model_config_copy(&read);
+    return true;
 }
 
 /* Ignores a pooler that the model's classifier does not read: transformers before 4.0 stored one with each. */
@@ -233,7 +228,7 @@ static void leave_pooler_out(const Source *source, const ModelConfig *config)
 
 static bool read_roles(const Source *source, const char *folder, Model *model, GError **error)
 {
-    const char *base = source_base(source, folder);
+    const char *base = source->adapter.base ? source->adapter.base : folder; /* with config.json */
     json_t **sentence = &model_roles(model)->sentence;
     return hf_roles_read(base, source->arch, model_config(model), model_roles(model), error) &&
            hf_sentence_read(folder, sentence, error) && (*sentence || hf_sentence_read(base, sentence, error));
@@ -251,37 +246,35 @@ void hf_warn_missing_tokenizer(const char *folder)
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
-    Source source;
-    Model *model = NULL;
-    if (source_open(&source, folder, &config, error)) {
-        warn_missing_head(&source, &config);
-        leave_pooler_out(&source, &config);
-        model = tensor_names_open_model(&source.names, source.tensors, SHAPED_BY, dev, &config, gradients, error);
-        if (model == NULL)
-            fail_context(error, "%s", folder);
-    }
-    if (model && !read_roles(&source, folder, model, error))
-        g_clear_pointer(&model, model_close);
-    source_close(&source);
-    return model;
+    g_auto(Source) source = { 0 };
+    if (!source_open(&source, folder, &config, error))
+        return NULL;
+    warn_missing_head(&source, &config);
+    leave_pooler_out(&source, &config);
+    g_autoptr(Model) model =
+        tensor_names_open_model(&source.names, source.tensors, SHAPED_BY, dev, &config, gradients, error);
+    if (model == NULL)
+        return fail_context(error, "%s", folder);
+    if (!read_roles(&source, folder, model, error))
+        return NULL;
+    return g_steal_pointer(&model);
 }
 
 bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError **error)
 {
     ModelConfig config = { 0 };
-    Source source;
-    bool done = source_open(&source, folder, &config, error);
-    *loaded = done && same(model_config(to), &config);
-    if (*loaded) {
-        warn_missing_head(&source, &config);
-        leave_pooler_out(&source, &config);
-        done =
-            tensor_names_load(&source.names, source.tensors, SHAPED_BY, to, error) || fail_context(error, "%s", folder);
-        done = done && read_roles(&source, folder, to, error);
-    }
-    source_close(&source);
-    *loaded = *loaded && done;
-    return done;
+    g_auto(Source) source = { 0 };
+    *loaded = false;
+    if (!source_open(&source, folder, &config, error))
+        return false;
+    if (!same(model_config(to), &config))
+        return true;
+    warn_missing_head(&source, &config);
+    leave_pooler_out(&source, &config);
+    if (!tensor_names_load(&source.names, source.tensors, SHAPED_BY, to, error))
+        return fail_context(error, "%s", folder);
+    *loaded = read_roles(&source, folder, to, error);
+    return *loaded;
 }
 
 /* ---- the base model of adapters ---- */
@@ -338,14 +331,12 @@ static bool check_frozen(const Source *base, const ModelConfig *fitted, const ch
 bool hf_check_base(Model *model, const HfArchitecture *arch, const ModelConfig *fitted, const char *folder,
                    GError **error)
 {
-    Source base = { .arch = arch, .names = hf_names(arch, fitted) };
+    g_auto(Source) base = { .arch = arch, .names = hf_names(arch, fitted) };
     base.file = weights_open(folder, error);
     base.tensors = base.file ? tensors_by_name(&base.names, base.file, error) : NULL;
-    if (base.tensors) {
-        take_embedding(&base, fitted->tie_embeddings);
-        take_second_bias(&base);
-    }
-    bool done = base.tensors && check_frozen(&base, fitted, folder, model, error);
-    source_close(&base);
-    return done;
+    if (!base.tensors)
+        return false;
+    take_embedding(&base, fitted->tie_embeddings);
+    take_second_bias(&base);
+    return check_frozen(&base, fitted, folder, model, error);
 }

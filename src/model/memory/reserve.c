@@ -70,7 +70,7 @@ bool model_reserve_by(Model *dry, Model *model, int32_t max_samples, int32_t enc
 {
     if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
-    Batch *batch = model_full_batch(max_samples, enc_len, dec_len);
+    g_autoptr(Batch) batch = model_full_batch(max_samples, enc_len, dec_len);
     const ModelLoss forward = { .divided = loss->divided };
 
     workspace_measure(&dry->work);
@@ -78,12 +78,10 @@ bool model_reserve_by(Model *dry, Model *model, int32_t max_samples, int32_t enc
     if (loss->grad)
         grads_begin(model_params(dry), 1);
     model_pass(dry, batch, loss);
-    model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
-    batch_free(batch);
+    model_pass(dry, batch, &forward);                            /* held-out loss and logits, between steps */
     if (loss->grad && model->config.classifier != LABELS_NONE) { /* the evaluation between training steps */
-        Batch *texts = model_classifier_batch(MAX(enc_len, dec_len));
+        g_autoptr(Batch) texts = model_classifier_batch(MAX(enc_len, dec_len));
         classify_full(dry, texts);
-        batch_free(texts);
     }
     bool ok = !loss->grad || model->answers.n == 0 || measure_answers(model, dry, error);
     if (bytes)
@@ -138,14 +136,13 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
                         double target_share)
 {
     Model *dry = model_open(device_open_null(), config, true, NULL);
-    Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
+    g_autoptr(Batch) batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .train = true, .grad = true };
 
     CHECK(dry != NULL, "a checked configuration was refused");
     grads_begin(model_params(dry), 1);
     model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;
-    batch_free(batch);
     model_close_dry(dry, NULL);
     return flops;
 }
