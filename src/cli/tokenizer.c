@@ -18,8 +18,6 @@
 
 /* ---- train ---- */
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
-
 static const char train_usage[] =
     "loam tokenizer train --out FILE|FOLDER [--kind KIND] [--for FAMILY] [--vocab-size N] PATH…";
 static const char train_about[] =

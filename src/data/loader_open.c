@@ -333,18 +333,15 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
 Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error)
 {
-    Mixture *mixture = mixture_parse(prefix, error);
+    g_autoptr(Mixture) mixture = mixture_parse(prefix, error);
     if (!mixture)
         return NULL;
-    if (mixture->n == 1) {
-        Loader *one = open_one(config, mixture->paths[0], tok, seed, held_out, error);
-        mixture_free(mixture);
-        return one;
-    }
+    if (mixture->n == 1)
+        return open_one(config, mixture->paths[0], tok, seed, held_out, error);
     Loader *loader = g_new0(Loader, 1);
     loader->users = 1;
     g_mutex_init(&loader->mutex);
-    loader->mixture = mixture;
+    loader->mixture = g_steal_pointer(&mixture);
     if (!open_parts(loader, config, tok, seed, held_out, error))
         g_clear_pointer(&loader, loader_close);
     return loader;

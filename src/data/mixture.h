@@ -42,6 +42,7 @@ typedef struct Mixture {
  * of a JSON file of weights, which language_weights_list converts to the form with weights. Free with mixture_free. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Mixture, mixture_free)
 /* Fails if the list has weights and the rule has a temperature or a cap, which are for lists without weights. */
 bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error);
 /* Computes the weights by a rule that mixture_check has accepted. packed, tokens: (n) number of packed sequences and of

@@ -18,7 +18,7 @@ static char *cut_sources(const DataConfig *config, int part, GError **error)
         return NULL;
     if (part == SPLIT_VALID && shares[part] == 0)
         return g_strdup("");
-    Mixture *mixture = mixture_parse(config->train, error);
+    g_autoptr(Mixture) mixture = mixture_parse(config->train, error);
     if (!mixture)
         return NULL;
     g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(g_free);
@@ -33,7 +33,6 @@ static char *cut_sources(const DataConfig *config, int part, GError **error)
         g_ptr_array_add(items, g_strconcat(name, mixture->weighted ? ":" : NULL, weight, NULL));
     }
     g_ptr_array_add(items, NULL);
-    mixture_free(mixture);
     return text_list_join((const char *const *)items->pdata);
 }
 
@@ -44,10 +43,8 @@ bool sources_check(const DataConfig *config, GError **error)
         return false;
     if (language_weights_is(config->train) && !g_file_test(config->train, G_FILE_TEST_EXISTS))
         return true; /* `loam plan` works without data; a missing dataset is reported when it is opened */
-    Mixture *mixture = mixture_parse(config->train, error);
-    bool good = mixture && mixture_check(mixture, &config->mixture, error);
-    g_clear_pointer(&mixture, mixture_free);
-    return good;
+    g_autoptr(Mixture) mixture = mixture_parse(config->train, error);
+    return mixture && mixture_check(mixture, &config->mixture, error);
 }
 
 char *sources_train(const DataConfig *config, GError **error)

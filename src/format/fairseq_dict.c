@@ -25,7 +25,6 @@ void fairseq_dict_free(FairseqDict *dict)
     g_array_unref(dict->counts);
     g_free(dict);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(FairseqDict, fairseq_dict_free)
 
 void fairseq_dict_add(FairseqDict *dict, const char *symbol, int64_t count)
 {

@@ -17,6 +17,7 @@ typedef struct FairseqDict {
 
 FairseqDict *fairseq_dict_new(void);
 void fairseq_dict_free(FairseqDict *dict);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(FairseqDict, fairseq_dict_free)
 /* Appends a symbol, which is copied, with its count. */
 void fairseq_dict_add(FairseqDict *dict, const char *symbol, int64_t count);
 int fairseq_dict_special(const char *symbol);    /* the id of <s>, <pad>, </s> or <unk>; -1 for any other symbol */

@@ -26,17 +26,13 @@ typedef struct Value {
     bool whole; /* n is a whole number >= 0 */
 } Value;
 
-static void *fail_short(const Reader *reader, GError **error)
-{
-    return fail_user(error, "it ends in the middle of %s", reader->path->len ? reader->path->str : "its first value");
-}
-
 /* The next bytes of the file; NULL with an error if there are fewer. */
 static const unsigned char *take_bytes(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *p = reader->at;
     if (bytes > (uint64_t)(reader->end - p))
-        return fail_short(reader, error);
+        return fail_user(error, "it ends in the middle of %s",
+                         reader->path->len ? reader->path->str : "its first value");
     reader->at += bytes;
     return p;
 }

@@ -232,7 +232,6 @@ void indexed_close(Indexed *set)
     g_free(set->bin_path);
     g_free(set);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Indexed, indexed_close)
 
 /* Checks that every sequence is within the .bin. */
 static bool check_sequences(Indexed *set, GError **error)

@@ -17,6 +17,7 @@ typedef struct Indexed Indexed; /* read-only; thread-safe */
 /* Opens a dataset. prefix: the path without ".bin". Lengths, offsets and documents must fit the sizes of the files. */
 Indexed *indexed_open(const char *prefix, GError **error);
 void indexed_close(Indexed *set);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Indexed, indexed_close)
 /* Restricts the dataset to documents [first, last). These documents, and their sequences, are then numbered from 0. */
 void indexed_window(Indexed *set, int64_t first, int64_t last);
 IndexedForm indexed_form(const Indexed *set);

@@ -524,21 +524,22 @@ Pickle *pickle_read(const char *data, size_t bytes, size_t *used, GError **error
     g_autoptr(Pickle) pickle = g_new0(Pickle, 1);
     pickle->values = g_ptr_array_new_with_free_func(value_free);
     pickle->names = g_string_chunk_new(1024);
+    g_autoptr(GPtrArray) stack = g_ptr_array_new();
+    g_autoptr(GArray) marks = g_array_new(FALSE, FALSE, sizeof(guint));
+    g_autoptr(GHashTable) memo = g_hash_table_new(NULL, NULL);
+    const unsigned char *start = (const unsigned char *)data;
     Reader reader = { .pickle = pickle,
-                      .start = (const unsigned char *)data,
-                      .at = (const unsigned char *)data,
-                      .end = (const unsigned char *)data + bytes,
-                      .stack = g_ptr_array_new(),
-                      .marks = g_array_new(FALSE, FALSE, sizeof(guint)),
-                      .memo = g_hash_table_new(NULL, NULL),
+                      .start = start,
+                      .at = start,
+                      .end = start + bytes,
+                      .stack = stack,
+                      .marks = marks,
+                      .memo = memo,
                       .error = error };
     for (size_t i = 0; i < G_N_ELEMENTS(opcodes); i++)
         reader.opcodes[opcodes[i].code] = &opcodes[i];
     bool ok = run_opcodes(&reader);
     *used = (size_t)(reader.at - reader.start);
-    g_ptr_array_unref(reader.stack);
-    g_array_unref(reader.marks);
-    g_hash_table_unref(reader.memo);
     return ok ? g_steal_pointer(&pickle) : NULL;
 }
 

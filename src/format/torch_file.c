@@ -108,19 +108,14 @@ static void gather_elements(char *out, const char *storage, const Layout *layout
     }
 }
 
-static void own(Walk *walk, GBytes *memory)
-{
-    if (g_hash_table_add(walk->owned, memory))
-        tensor_file_own(walk->file, g_bytes_ref(memory));
-}
-
 /* Points tensor->data at the elements: in the storage if they are in row-major order there, otherwise in a copy. */
 static bool place_tensor(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *storage, GError **error)
 {
     const char *data = g_bytes_get_data(storage, NULL);
     tensor->bytes = (size_t)layout->n_elements * layout->size;
     if (layout->row_major || layout->n_elements == 0) {
-        own(walk, storage);
+        if (g_hash_table_add(walk->owned, storage))
+            tensor_file_own(walk->file, g_bytes_ref(storage));
         tensor->data = layout->n_elements ? data + (size_t)layout->first * layout->size : "";
         return true;
     }

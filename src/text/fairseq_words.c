@@ -1,7 +1,7 @@
 #include "text/kind.h"
 
+#include "base/python_text.h"
 #include "format/fairseq_dict.h"
-#include "text/unicode.h"
 
 enum { BOS, PAD, EOS, UNK }; /* fairseq's first ids */
 
@@ -10,22 +10,16 @@ typedef struct Words {
     GHashTable *ids; /* ids of words, made by fairseq_dict_ids */
 } Words;
 
-/* White space as in Python's \s and str.split. */
-static bool is_space(gunichar c)
-{
-    return is_white_space(c) || (c >= 0x1c && c <= 0x1f);
-}
-
 char *fairseq_next_word(char **at)
 {
-    char *begin = *at, *end;
-    while (*begin && is_space(g_utf8_get_char(begin)))
-        begin = g_utf8_next_char(begin);
-    for (end = begin; *end && !is_space(g_utf8_get_char(end));)
-        end = g_utf8_next_char(end);
-    *at = *end ? g_utf8_next_char(end) : end;
-    *end = '\0';
-    return end > begin ? begin : NULL;
+    const char *word, *end = *at;
+    size_t bytes;
+    if (!python_next_word(&end, &word, &bytes))
+        return NULL;
+    char *begin = *at + (word - *at);
+    *at = *end ? g_utf8_next_char(begin + bytes) : begin + bytes;
+    begin[bytes] = '\0';
+    return begin;
 }
 
 static void close_words(void *opaque)

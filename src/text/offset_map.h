@@ -59,6 +59,7 @@ static inline void mapped_text_clear(MappedText *mapped)
     g_clear_pointer(&mapped->map, g_array_unref);
     mapped->text = NULL;
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MappedText, mapped_text_clear)
 
 /* Appends n bytes that stand for bytes [begin, end) of `from`. */
 static inline void mapped_text_put(MappedText *out, const MappedText *from, const char *bytes, size_t n, size_t begin,

@@ -106,13 +106,13 @@ void trie_init(Trie *trie, TrieKey *keys, size_t n)
     if (n > 0)
         qsort(keys, n, sizeof *keys, compare_keys);
     *trie = (Trie){ 0 };
-    Builder builder = { .trie = trie, .keys = keys, .ranges = g_array_new(FALSE, FALSE, sizeof(Range)) };
+    g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(Range));
+    Builder builder = { .trie = trie, .keys = keys, .ranges = ranges };
     make_room(&builder, 0);
     Range all = { 0, n, 0, 0 };
     g_array_append_val(builder.ranges, all);
     for (guint i = 0; i < builder.ranges->len; i++)
         place_children(&builder, g_array_index(builder.ranges, Range, i));
-    g_array_unref(builder.ranges);
 }
 
 void trie_clear(Trie *trie)

@@ -30,6 +30,7 @@ typedef struct WordTable {
 /* Makes an empty table. */
 void word_table_init(WordTable *table);
 void word_table_clear(WordTable *table);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(WordTable, word_table_clear)
 /* Removes all words but keeps the memory. */
 void word_table_empty(WordTable *table);
 /* Adds `count` to the count of a word, which has less than 4 GiB. */

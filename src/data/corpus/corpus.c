@@ -55,9 +55,8 @@ static bool is_dataset(const CorpusFile *file, G_GNUC_UNUSED char *const *output
     for (size_t i = 0; file->in_folder && i < G_N_ELEMENTS(suffixes) && !found; i++)
         if (g_str_has_suffix(file->path, suffixes[i])) {
             g_autofree char *prefix = g_strndup(file->path, strlen(file->path) - strlen(suffixes[i]));
-            Indexed *set = indexed_open(prefix, NULL);
+            g_autoptr(Indexed) set = indexed_open(prefix, NULL);
             found = set != NULL;
-            indexed_close(set);
         }
     return found;
 }

@@ -53,6 +53,7 @@ typedef struct Corpus Corpus;
 /* Opens a corpus of files and folders. Files of a folder are read in byte order of names, the same on every machine. */
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error);
 void corpus_close(Corpus *corpus);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 /* Reads the next document; *text is valid until the next call. Returns false at the end of the corpus (error unset), or
  * with an error that names file and line. */
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error);

@@ -20,10 +20,8 @@ static bool dictionary_size(const char *prefix, int64_t *size, GError **error)
         g_autofree char *path = g_build_filename(folder, names[i], NULL);
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
             continue;
-        FairseqDict *dict = fairseq_dict_read(path, error);
-        if (dict)
-            *size = fairseq_dict_size(dict);
-        fairseq_dict_free(dict);
+        g_autoptr(FairseqDict) dict = fairseq_dict_read(path, error);
+        *size = dict ? fairseq_dict_size(dict) : 0;
         return dict != NULL;
     }
     return true;
@@ -163,13 +161,10 @@ static Dataset *open_whole(const char *path, GError **error)
         fail_no_dataset(prefix, index, error);
         return NULL;
     }
-    Dataset *data = g_new0(Dataset, 1);
+    g_autoptr(Dataset) data = g_new0(Dataset, 1);
     data->prefix = g_steal_pointer(&prefix);
     data->set = indexed_open(data->prefix, error);
-    if (data->set && read_meta(data, error))
-        return data;
-    dataset_close(data);
-    return NULL;
+    return data->set && read_meta(data, error) ? g_steal_pointer(&data) : NULL;
 }
 
 Dataset *dataset_open(const char *path, GError **error)
@@ -180,19 +175,17 @@ Dataset *dataset_open(const char *path, GError **error)
     if (n < 0)
         return NULL;
     g_autofree char *prefix = n > 0 ? g_strndup(path, (gsize)n) : g_strdup(path);
-    Dataset *data = open_whole(prefix, error);
+    g_autoptr(Dataset) data = open_whole(prefix, error);
     if (data)
         data->name = g_strdup(n > 0 ? path : data->prefix);
     if (!data || n == 0)
-        return data;
+        return g_steal_pointer(&data);
     split_boundaries(shares, indexed_documents(data->set), boundaries);
     indexed_window(data->set, boundaries[part], boundaries[part + 1]);
     if (indexed_documents(data->set) > 0)
-        return data;
-    fail_user(error, "%s: the dataset has too few documents for this part: there are %" G_GINT64_FORMAT, path,
-              boundaries[SPLIT_PARTS]);
-    dataset_close(data);
-    return NULL;
+        return g_steal_pointer(&data);
+    return fail_user(error, "%s: the dataset has too few documents for this part: there are %" G_GINT64_FORMAT, path,
+                     boundaries[SPLIT_PARTS]);
 }
 
 void dataset_close(Dataset *data)

@@ -114,11 +114,9 @@ static bool write_documents(const Dataset *source, const char *out, int64_t firs
 
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error)
 {
-    Dataset *source = dataset_open(prefix, error);
+    g_autoptr(Dataset) source = dataset_open(prefix, error);
     const PhiloxKey key = philox_key(seed, PHILOX_DOCUMENT_ORDER, SHUFFLE_LAYER);
-    const bool good = source && write_documents(source, out, 0, indexed_documents(source->set), &key, counts, error);
-    dataset_close(source);
-    return good;
+    return source && write_documents(source, out, 0, indexed_documents(source->set), &key, counts, error);
 }
 
 /* Fails if a part with share 0, which is not written, exists: it may contain documents of the other parts. */
@@ -140,7 +138,7 @@ bool dataset_split(const char *prefix, const char *out, const double shares[SPLI
                    DatasetCounts counts[SPLIT_PARTS], GError **error)
 {
     int64_t boundaries[SPLIT_PARTS + 1];
-    Dataset *source = dataset_open(prefix, error);
+    g_autoptr(Dataset) source = dataset_open(prefix, error);
     bool ok = source != NULL && check_left_out(out, shares, error);
     if (ok)
         split_boundaries(shares, indexed_documents(source->set), boundaries);
@@ -150,6 +148,5 @@ bool dataset_split(const char *prefix, const char *out, const double shares[SPLI
         ok =
             shares[i] <= 0 || write_documents(source, share, boundaries[i], boundaries[i + 1], NULL, &counts[i], error);
     }
-    dataset_close(source);
     return ok;
 }

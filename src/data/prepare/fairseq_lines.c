@@ -61,27 +61,25 @@ static void fill_up(FairseqDict *dict, int64_t factor)
 
 static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError **error)
 {
-    WordTable words;
-    FairseqDict *dict = NULL;
     for (char **path = options->train; path && *path; path++)
         if (!g_file_test(*path, G_FILE_TEST_IS_REGULAR) && !g_file_test(*path, G_FILE_TEST_IS_DIR) &&
             g_file_test(*path, G_FILE_TEST_EXISTS))
             return fail_user(error, "%s: a pipe cannot be read twice, for its words and for its lines; give --dict",
                              *path);
+    g_auto(WordTable) words;
     word_table_init(&words);
-    if (corpus_each_line(options->train, (int)g_strv_length(options->train), options->interrupted, count_line, &words,
-                         error)) {
-        dict = choose_words(&words, options);
-        fill_up(dict, options->factor);
-    }
-    word_table_clear(&words);
+    if (!corpus_each_line(options->train, (int)g_strv_length(options->train), options->interrupted, count_line, &words,
+                          error))
+        return NULL;
+    FairseqDict *dict = choose_words(&words, options);
+    fill_up(dict, options->factor);
     return dict;
 }
 
 bool fairseq_lines_write_identity(const Tokenizer *tok, const char *folder, const int64_t *counts, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "dict.txt", NULL);
-    FairseqDict *dict = fairseq_dict_new();
+    g_autoptr(FairseqDict) dict = fairseq_dict_new();
     for (int id = FAIRSEQ_SPECIALS; id < tokenizer_size(tok); id++) {
         const char *piece = tokenizer_piece(tok, id);
         g_autofree char *unprintable = g_strdup_printf("madeupword%04d", id);
@@ -93,9 +91,7 @@ bool fairseq_lines_write_identity(const Tokenizer *tok, const char *folder, cons
             "fairseq takes id 1 for padding and id 2 for the end of a line; this tokenizer's are %d and %d, and "
             "the files hold its own",
             tokenizer_pad(tok), tokenizer_eos(tok));
-    bool done = fairseq_dict_write(dict, path, error);
-    fairseq_dict_free(dict);
-    return done;
+    return fairseq_dict_write(dict, path, error);
 }
 
 /* ---- the sets ---- */
@@ -252,16 +248,14 @@ static bool run_words(const FairseqLinesOptions *options, FairseqLinesStats *sta
     if (!options->dictionary && g_file_test(path, G_FILE_TEST_EXISTS))
         return fail_user(error, "%s is there already, and sets that were made with it may be; --dict %s uses it", path,
                          path);
-    FairseqDict *dict =
+    g_autoptr(FairseqDict) dict =
         options->dictionary ? fairseq_dict_read(options->dictionary, error) : build_dictionary(options, error);
     if (!dict)
         return false;
     g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
     stats->dictionary = fairseq_dict_size(dict);
     SetWriter out = { .options = options, .ids = ids, .meta = { .vocab = stats->dictionary } };
-    bool good = write_sets(&out, NULL, stats, error) && fairseq_dict_write(dict, path, error);
-    fairseq_dict_free(dict);
-    return good;
+    return write_sets(&out, NULL, stats, error) && fairseq_dict_write(dict, path, error);
 }
 
 static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)

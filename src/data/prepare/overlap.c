@@ -79,17 +79,14 @@ static bool add_all(OverlapIndex *index, const OverlapOptions *options, GError *
                                            .field_option = "--exclude-field",
                                            .delimiter = options->delimiter,
                                            .whole_file = true };
-    Corpus *corpus = corpus_open(options->paths, (int)g_strv_length((char **)options->paths), &corpus_options, error);
+    g_autoptr(Corpus) corpus =
+        corpus_open(options->paths, (int)g_strv_length((char **)options->paths), &corpus_options, error);
     g_autoptr(GError) problem = NULL;
     const char *text;
     size_t bytes;
-    bool good = corpus != NULL;
-    while (good && corpus_next(corpus, &text, &bytes, &problem))
-        good = add_document(index, text, bytes, &problem);
-    corpus_close(corpus);
-    if (problem)
-        return fail_with(error, g_steal_pointer(&problem));
-    return good;
+    while (corpus && !problem && corpus_next(corpus, &text, &bytes, &problem))
+        add_document(index, text, bytes, &problem);
+    return corpus && (!problem || fail_with(error, g_steal_pointer(&problem)));
 }
 
 OverlapIndex *overlap_open(const OverlapOptions *options, GError **error)

@@ -15,12 +15,9 @@
 static bool was_held_out_of(const char *valid, const char *train)
 {
     g_autofree char *valid_path = g_strconcat(valid, ".json", NULL), *train_path = g_strconcat(train, ".json", NULL);
-    DatasetMeta kept = { 0 }, rest = { 0 };
-    bool was = dataset_meta_read(&kept, valid_path, NULL) && dataset_meta_read(&rest, train_path, NULL) &&
-               kept.held_out && strcmp(kept.tokenizer_hash, rest.tokenizer_hash) == 0;
-    dataset_meta_clear(&kept);
-    dataset_meta_clear(&rest);
-    return was;
+    g_auto(DatasetMeta) kept = { 0 }, rest = { 0 };
+    return dataset_meta_read(&kept, valid_path, NULL) && dataset_meta_read(&rest, train_path, NULL) && kept.held_out &&
+           strcmp(kept.tokenizer_hash, rest.tokenizer_hash) == 0;
 }
 
 static bool remove_dataset(const char *prefix, GError **error)

@@ -276,11 +276,10 @@ static bool check_line(const Lines *lines, Found found, GError **error)
 bool record_each_line(const char *path, const volatile sig_atomic_t *interrupted, RecordLineFn use, void *context,
                       GError **error)
 {
-    Lines *lines = lines_open(path, RETURNS_END, 0, NULL, NULL, error);
+    g_autoptr(Lines) lines = lines_open(path, RETURNS_END, 0, NULL, NULL, error);
     bool good = lines != NULL;
     for (Found found; good && (found = lines_next(lines, error)) != FOUND_END;)
         good = check_line(lines, found, error) && use(context, lines->line->str, lines->line->len, error) &&
                (!interrupted || !*interrupted || fail_user(error, "interrupted; nothing was written"));
-    lines_close(lines);
     return good;
 }

@@ -49,6 +49,7 @@ typedef struct Lines {
 Lines *lines_open(const char *path, Returns returns, size_t most_bytes, const volatile sig_atomic_t *interrupted,
                   bool *foreign, GError **error);
 void lines_close(Lines *lines);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Lines, lines_close)
 /* Replaces the used bytes by the next ones of the file. */
 bool lines_refill(Lines *lines, GError **error);
 /* Appends to `to` the bytes of the file up to and including `delimiter`; delimiter -1 means up to the end of the file.

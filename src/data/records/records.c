@@ -66,10 +66,8 @@ static bool names_several(const char *path)
 /* Fails if the first bytes of a file say that it is not text, or if it cannot be read. */
 static bool check_records_start(const char *path, GError **error)
 {
-    Lines *lines = lines_open(path, RETURNS_KEPT, 0, NULL, NULL, error);
-    const bool good = lines != NULL;
-    lines_close(lines);
-    return good;
+    g_autoptr(Lines) lines = lines_open(path, RETURNS_KEPT, 0, NULL, NULL, error);
+    return lines != NULL;
 }
 
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error)

@@ -143,6 +143,7 @@ bool record_delimiter_find(char *delimiter, const char *name);
 typedef struct RecordReader RecordReader;
 RecordReader *record_reader_open(const RecordSource *source, GError **error);
 void record_reader_close(RecordReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordReader, record_reader_close)
 /* Reads the next record, which is valid until the next call. Returns false at the end of the file (error unset), or on
  * an error that names file and line; after one about a bad row (record_reader_goes_on) the next call continues. */
 bool record_reader_next(RecordReader *reader, Record *record, GError **error);

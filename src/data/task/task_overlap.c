@@ -64,7 +64,7 @@ void task_overlap_train(TaskOverlap *overlap, uint64_t key)
 
 bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError **error)
 {
-    Dataset *data = overlap->n > 0 ? dataset_open(prefix, error) : NULL;
+    g_autoptr(Dataset) data = overlap->n > 0 ? dataset_open(prefix, error) : NULL;
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
     bool good = data || overlap->n == 0;
     for (int64_t i = 0; data && good && i < indexed_documents(data->set); i++) {
@@ -75,7 +75,6 @@ bool task_overlap_train_dataset(TaskOverlap *overlap, const char *prefix, GError
         if (good)
             task_overlap_train(overlap, XXH3_64bits(ids->data, ids->len * sizeof(int32_t)));
     }
-    dataset_close(data);
     return good;
 }
 

@@ -185,11 +185,11 @@ static void set_source_hash(char hash[17], const char *path)
     *hash = '\0';
     for (char *const *file = g_file_test(path, G_FILE_TEST_EXISTS) ? one : several; *file; file++) {
         /* a pipe has no bytes to come back to */
-        GMappedFile *bytes = g_file_test(*file, G_FILE_TEST_IS_REGULAR) ? g_mapped_file_new(*file, false, NULL) : NULL;
+        g_autoptr(GMappedFile) bytes =
+            g_file_test(*file, G_FILE_TEST_IS_REGULAR) ? g_mapped_file_new(*file, false, NULL) : NULL;
         if (!bytes)
             return;
         of_all = XXH3_64bits_withSeed(g_mapped_file_get_contents(bytes), g_mapped_file_get_length(bytes), of_all);
-        g_mapped_file_unref(bytes);
     }
     g_snprintf(hash, 17, "%016" PRIx64, of_all);
 }
@@ -197,14 +197,12 @@ static void set_source_hash(char hash[17], const char *path)
 bool task_source_changed(const char *path, const char *prefix)
 {
     g_autofree char *json = g_strconcat(prefix, ".json", NULL);
-    DatasetMeta meta = { 0 };
+    g_auto(DatasetMeta) meta = { 0 };
     char now[sizeof meta.source_hash];
     if (!path || !dataset_meta_read(&meta, json, NULL))
         return false;
     set_source_hash(now, path);
-    const bool changed = *now && *meta.source_hash && strcmp(now, meta.source_hash) != 0;
-    dataset_meta_clear(&meta);
-    return changed;
+    return *now && *meta.source_hash && strcmp(now, meta.source_hash) != 0;
 }
 
 /* keep: writes PREFIX.jsonl, too, a copy of the records. trains: the examples are trained on. */
@@ -218,7 +216,7 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     meta.labels = labels_have_names(meta.label_kind) ? (char *)(uintptr_t)encoder->labels : NULL;
     meta.held_out = file->part == TASK_PART_HELD_OUT;
     set_source_hash(meta.source_hash, file->path);
-    TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, true, error);
+    g_autoptr(TaskReader) reader = task_reader_open(encoder->task, encoder->config, file, true, error);
     if (!reader)
         return false;
     Output output = { .encoder = &own,
@@ -232,7 +230,6 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
                 prepare_examples(&output, file, reader, error);
     good = publish_copy(&output, path, good, error);
     dataset_writer_close(output.writer);
-    task_reader_close(reader);
     g_array_unref(output.input);
     g_array_unref(output.target);
     task_inputs_free(&output.inputs);
@@ -290,7 +287,7 @@ static void advise_quotes(const Task *task, const TaskConfig *config, const char
     json_t *cell;
     bool quoted = *config->name || config->quotes != RECORD_BY_FORMAT || !g_file_test(path, G_FILE_TEST_IS_REGULAR);
     source.path = path;
-    RecordReader *reader = quoted ? NULL : record_reader_open(&source, NULL);
+    g_autoptr(RecordReader) reader = quoted ? NULL : record_reader_open(&source, NULL);
     const bool table = reader && record_traits(record_reader_format(reader))->delimiter;
     for (int i = 0; table && !quoted && i < QUOTED_ROWS && record_reader_next(reader, &record, NULL); i++)
         json_object_foreach((json_t *)(uintptr_t)record.levels[0], name, cell) quoted |=
@@ -300,7 +297,6 @@ static void advise_quotes(const Task *task, const TaskConfig *config, const char
             "%s: cells are quoted as in CSV, and the quotes are read as text: task.quotes=true reads them as in "
             "CSV, task.quotes=false keeps them",
             record.where);
-    record_reader_close(reader);
 }
 
 /* Says that a table's first line was taken for names that no template uses; not for a pipe, which is read only once. */
@@ -318,11 +314,10 @@ static void advise_header(const Task *task, const char *path)
             task_template_fields(templates[i], fields, NULL);
     for (guint i = 0; i < fields->len; i++)
         named |= !g_ascii_isdigit(*(char *)fields->pdata[i]);
-    RecordReader *reader = named || fields->len == 0 ? NULL : record_reader_open(&source, NULL);
+    g_autoptr(RecordReader) reader = named || fields->len == 0 ? NULL : record_reader_open(&source, NULL);
     if (reader && record_traits(record_reader_format(reader))->delimiter && record_reader_next(reader, &record, NULL))
         log_warning("%s: the first line is taken for the names of the columns (%s); task.header=false if it is data",
                     path, record.columns);
-    record_reader_close(reader);
 }
 
 /* Asks about a table without a header whose first row has a cell that is called as its column. If
@@ -333,7 +328,7 @@ static void advise_first_row(const Task *task, const char *path)
     Record record;
     source.path = path;
     const bool twice = g_file_test(path, G_FILE_TEST_IS_REGULAR); /* unlike a pipe */
-    RecordReader *reader = twice ? record_reader_open(&source, NULL) : NULL;
+    g_autoptr(RecordReader) reader = twice ? record_reader_open(&source, NULL) : NULL;
     const size_t named = reader && record_reader_next(reader, &record, NULL)
                              ? task_named_cells(&source, record_reader_format(reader), &record)
                              : 0;
@@ -341,7 +336,6 @@ static void advise_first_row(const Task *task, const char *path)
         log_warning("%s: a cell is called as its column (%s): if this row is the names of the columns, give "
                     "task.header=true",
                     record.where, record.columns);
-    record_reader_close(reader);
 }
 
 /* Warns that the names of a task's labels do not apply to targets that are made of another field than the task's. */

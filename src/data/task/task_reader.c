@@ -33,7 +33,7 @@ static char *key_text(const Record *record, const char *field)
 static bool read_objects(Lookup *lookup, GError **error)
 {
     const RecordSource source = { .path = lookup->path, .format = RECORD_JSONL, .rows = "", .columns = "" };
-    RecordReader *reader = record_reader_open(&source, error);
+    g_autoptr(RecordReader) reader = record_reader_open(&source, error);
     GError *problem = NULL;
     Record record;
     while (reader && !problem && record_reader_next(reader, &record, &problem)) {
@@ -43,10 +43,7 @@ static bool read_objects(Lookup *lookup, GError **error)
         else if (!g_hash_table_insert(lookup->objects, key, json_deep_copy(record.levels[0])))
             fail_user(&problem, "%s: a second " KEY " %s", record.where, key);
     }
-    record_reader_close(reader);
-    if (problem)
-        g_propagate_error(error, problem);
-    return reader && !problem;
+    return reader && (!problem || fail_with(error, problem));
 }
 
 static void lookup_close(Lookup *lookup)
@@ -116,19 +113,17 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
             fail_user(error, "%s is a folder; name a file", file->path);
         return NULL;
     }
-    RecordReader *records = record_reader_open(&source, error);
+    g_autoptr(RecordReader) records = record_reader_open(&source, error);
     Lookup *lookup = NULL;
     if (!records)
         return NULL;
-    if (task->lookup && !copy && !(lookup = lookup_open(file->path, task->lookup, task->looked_up, error))) {
-        record_reader_close(records);
+    if (task->lookup && !copy && !(lookup = lookup_open(file->path, task->lookup, task->looked_up, error)))
         return NULL;
-    }
     TaskReader *reader = g_new0(TaskReader, 1);
     *reader = (TaskReader){ .task = task,
                             .config = config,
                             .file = *file,
-                            .records = records,
+                            .records = g_steal_pointer(&records),
                             .lookup = lookup,
                             .needs_target = needs_target,
                             .skips = task->skip_bad || config->on_error == TASK_SKIP };

@@ -71,10 +71,9 @@ FFRecord *ffrecord_open(const char *path, GError **error)
     file->map = map;
     file->bytes = (const guint8 *)g_mapped_file_get_contents(map);
     file->size = g_mapped_file_get_length(map);
-    if (check_header(file, error))
-        return file;
-    ffrecord_close(file);
-    return NULL;
+    if (!check_header(file, error))
+        g_clear_pointer(&file, ffrecord_close);
+    return file;
 }
 
 void ffrecord_close(FFRecord *file)

@@ -136,12 +136,10 @@ void ndtype_dict_free(NdtypeDict *dict)
 bool ndtype_dict_write(const NdtypeDict *dict, const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, NDTYPE_DICTIONARY, NULL);
-    FairseqDict *file = fairseq_dict_new();
+    g_autoptr(FairseqDict) file = fairseq_dict_new();
     for (guint i = 0; i < dict->symbols->len; i++)
         fairseq_dict_add(file, dict->symbols->pdata[i], g_array_index(dict->counts, int64_t, i));
-    bool done = fairseq_dict_write(file, path, error);
-    fairseq_dict_free(file);
-    return done;
+    return fairseq_dict_write(file, path, error);
 }
 
 /* ---- the files that are written ---- */
@@ -229,10 +227,8 @@ static bool pack_document(void *context, int64_t document, GByteArray *out, GErr
 static bool write_packed(const char *prefix, GError **error)
 {
     g_autofree char *path = ndtypes_ffrecord(prefix), *folder = g_path_get_dirname(path), *own = ndtypes_prefix(prefix);
-    Indexed *set = io_make_directories(folder, error) ? indexed_open(own, error) : NULL;
-    bool done = set && ffrecord_write(path, indexed_documents(set), pack_document, set, error);
-    indexed_close(set);
-    return done;
+    g_autoptr(Indexed) set = io_make_directories(folder, error) ? indexed_open(own, error) : NULL;
+    return set && ffrecord_write(path, indexed_documents(set), pack_document, set, error);
 }
 
 bool ndtype_writer_finish(NdtypeWriter *writer, GError **error)
@@ -297,7 +293,7 @@ static bool read_dictionary(Ndtypes *ndtypes, const char *path, GError **error)
     int64_t n = fairseq_dict_size(ndtypes->dict);
     if (n > MAX_IDS)
         return fail_user(error, "%s: %" PRId64 " symbols: at most %d", path, n, MAX_IDS);
-    GHashTable *ids = fairseq_dict_ids(ndtypes->dict);
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(ndtypes->dict);
     const char *wanted[] = { "(", ")", "p000000" };
     uint32_t *found[] = { &ndtypes->open, &ndtypes->closed, &ndtypes->origin };
     const char *missing = NULL;
@@ -305,7 +301,6 @@ static bool read_dictionary(Ndtypes *ndtypes, const char *path, GError **error)
         *found[i] = GPOINTER_TO_UINT(g_hash_table_lookup(ids, wanted[i]));
         missing = *found[i] == 0 ? wanted[i] : missing;
     }
-    g_hash_table_unref(ids);
     if (missing)
         return fail_user(error, "%s: no symbol %s: not a dictionary of node types", path, missing);
     ndtypes->language_of = g_new(int, n);
@@ -350,10 +345,9 @@ Ndtypes *ndtypes_open(const char *prefix, GError **error)
     g_autofree char *dictionary = dictionary_path(prefix);
     Ndtypes *ndtypes = g_new0(Ndtypes, 1);
     ndtypes->languages = g_ptr_array_new_with_free_func(g_free);
-    if (read_dictionary(ndtypes, dictionary, error) && open_ndtypes_files(ndtypes, prefix, error))
-        return ndtypes;
-    ndtypes_close(ndtypes);
-    return NULL;
+    if (!read_dictionary(ndtypes, dictionary, error) || !open_ndtypes_files(ndtypes, prefix, error))
+        g_clear_pointer(&ndtypes, ndtypes_close);
+    return ndtypes;
 }
 
 int64_t ndtypes_documents(const Ndtypes *ndtypes)

@@ -71,11 +71,10 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
     writer->record = g_byte_array_new();
     writer->hash = XXH3_createState();
     XXH3_64bits_reset(writer->hash);
-    if ((writer->part = io_create(part, error)) && (writer->offsets = io_create_scratch(folder, error)) &&
-        put_tree(writer, start, sizeof start, error))
-        return writer;
-    tree_writer_close(writer);
-    return NULL;
+    if (!(writer->part = io_create(part, error)) || !(writer->offsets = io_create_scratch(folder, error)) ||
+        !put_tree(writer, start, sizeof start, error))
+        g_clear_pointer(&writer, tree_writer_close);
+    return writer;
 }
 
 static void put_varint(GByteArray *record, uint64_t value)
@@ -134,12 +133,9 @@ static char *describe_languages(const TreeWriter *writer)
 /* Appends the file of offsets. */
 static bool put_offsets(TreeWriter *writer, uint64_t end, GError **error)
 {
-    GMappedFile *map = io_write(writer->offsets, &end, sizeof end, error) ? io_map(writer->offsets, error) : NULL;
-    if (!map)
-        return false;
-    bool good = put_tree(writer, g_mapped_file_get_contents(map), g_mapped_file_get_length(map), error);
-    g_mapped_file_unref(map);
-    return good;
+    g_autoptr(GMappedFile) map =
+        io_write(writer->offsets, &end, sizeof end, error) ? io_map(writer->offsets, error) : NULL;
+    return map && put_tree(writer, g_mapped_file_get_contents(map), g_mapped_file_get_length(map), error);
 }
 
 bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GError **error)
@@ -285,10 +281,9 @@ Trees *trees_open(const char *prefix, GError **error)
     trees->languages = g_ptr_array_new_with_free_func(language_free);
     trees->file = io_open_regular(trees->path, &bytes, error);
     trees->bytes = bytes;
-    if (trees->file >= 0 && read_frame(trees, error) && read_languages(trees, error))
-        return trees;
-    trees_close(trees);
-    return NULL;
+    if (trees->file < 0 || !read_frame(trees, error) || !read_languages(trees, error))
+        g_clear_pointer(&trees, trees_close);
+    return trees;
 }
 
 Trees *trees_open_ndtypes(const char *prefix, GError **error)

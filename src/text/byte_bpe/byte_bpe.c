@@ -58,15 +58,13 @@ static bool encode_bpe_word(void *context, const char *word, size_t bytes)
 static char *normalize_bpe(const void *opaque, const char *text, size_t bytes, TextEdges *edges, GArray **map,
                            GError **error)
 {
-    MappedText normal = mapped_text_of(text, bytes, map != NULL);
+    g_auto(MappedText) normal = mapped_text_of(text, bytes, map != NULL);
     edges->normalized = true;
-    if (!normalizer_apply(((const ByteBpe *)opaque)->normalizer, &normal, &edges->starts_text, error)) {
-        mapped_text_clear(&normal);
+    if (!normalizer_apply(((const ByteBpe *)opaque)->normalizer, &normal, &edges->starts_text, error))
         return NULL;
-    }
     if (map)
-        *map = normal.map;
-    return g_string_free(normal.text, FALSE);
+        *map = g_steal_pointer(&normal.map);
+    return g_string_free(g_steal_pointer(&normal.text), FALSE);
 }
 
 /* Takes an EncodeScratch from the pool, or makes one if it is empty. The caller pushes it back to the pool. */
@@ -88,17 +86,14 @@ static EncodeScratch *take_scratch(const ByteBpe *model)
 static bool prepare_text(const ByteBpe *model, const char **text, size_t *bytes, TextEdges edges, bool with_map,
                          MappedText *made, GError **error)
 {
-    *made = (MappedText){ .text = NULL };
     *bytes -= edges.before_blank && *bytes > 0 && (*text)[*bytes - 1] == ' ';
     bool changes = !edges.normalized && !normalizer_is_empty(model->normalizer);
     const bool adds_space = model->add_prefix_space && !edges.after_blank;
     if (!changes && (!adds_space || *bytes == 0 || **text == ' '))
         return true;
     *made = mapped_text_of(*text, *bytes, with_map);
-    if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error)) {
-        mapped_text_clear(made);
+    if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error))
         return false;
-    }
     if (adds_space && made->text->len > 0 && made->text->str[0] != ' ') {
         g_string_prepend_c(made->text, ' ');
         if (with_map)
@@ -112,7 +107,7 @@ static bool prepare_text(const ByteBpe *model, const char **text, size_t *bytes,
 static bool encode_bpe(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
     const ByteBpe *model = opaque;
-    MappedText made;
+    g_auto(MappedText) made = { 0 };
     if (!prepare_text(model, &text, &bytes, edges, false, &made, error))
         return false;
     Encoding encoding = { model, take_scratch(model), ids };
@@ -120,7 +115,6 @@ static bool encode_bpe(const void *opaque, const char *text, size_t bytes, TextE
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
     g_async_queue_push_front(model->scratches, encoding.scratch);
-    mapped_text_clear(&made);
     return ok;
 }
 
@@ -136,36 +130,32 @@ typedef struct Trace {
     uint32_t *ends;
 } Trace;
 
-static size_t id_bytes(const ByteBpe *model, int32_t id)
-{
-    return id == model->unk ? 1 : g_bytes_get_size(model->bytes->pdata[id]);
-}
-
 static bool trace_word(void *context, const char *word, size_t bytes)
 {
     Trace *trace = context;
+    const ByteBpe *model = trace->model;
     size_t begin = (size_t)(word - trace->text), at = 0;
     while (at < bytes && trace->i < trace->n) {
-        at += id_bytes(trace->model, trace->ids[trace->i]);
+        const int32_t id = trace->ids[trace->i];
+        at += id == model->unk ? 1 : g_bytes_get_size(model->bytes->pdata[id]);
         size_t end = begin + at;
         trace->ends[trace->i++] = trace->from ? offset_map_at(trace->from, end) : (uint32_t)end;
     }
     /* Without an unknown piece, bytes that are no piece are dropped. */
-    return at == bytes || (at < bytes && trace->model->unk < 0);
+    return at == bytes || (at < bytes && model->unk < 0);
 }
 
 static bool ends_of_bpe(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
                         int64_t n, uint32_t *ends)
 {
     const ByteBpe *model = opaque;
-    MappedText made;
+    g_auto(MappedText) made = { 0 };
     if (!prepare_text(model, &text, &bytes, edges, true, &made, NULL))
         return false;
     Trace trace = { model, text, made.map, ids, n, 0, ends };
     EncodeScratch *scratch = take_scratch(model);
     bool good = pre_tokenizer_each(model->pre_tokenizer, scratch->pre_tokenizer, text, bytes, trace_word, &trace);
     g_async_queue_push_front(model->scratches, scratch);
-    mapped_text_clear(&made);
     return good && trace.i == n;
 }
 

@@ -26,6 +26,7 @@ PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_onl
  * white space, the last space of the run belongs to that word. */
 PreTokenizer *pre_tokenizer_open_gpt2(void);
 void pre_tokenizer_close(PreTokenizer *pre);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PreTokenizer, pre_tokenizer_close)
 
 PreTokenizerScratch *pre_tokenizer_scratch_open(const PreTokenizer *pre);
 void pre_tokenizer_scratch_close(PreTokenizerScratch *scratch);

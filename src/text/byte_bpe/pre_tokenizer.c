@@ -180,17 +180,12 @@ PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_onl
     if (patterns->len > PRE_TOKENIZER_PATTERNS)
         return fail_user(error, "%u patterns split the text, more than %d", patterns->len, PRE_TOKENIZER_PATTERNS);
     fill_classes();
-    PreTokenizer *pre = g_new0(PreTokenizer, 1);
+    g_autoptr(PreTokenizer) pre = g_new0(PreTokenizer, 1);
     pre->matches_only = matches_only;
-    for (; pre->n_patterns < (int)patterns->len; pre->n_patterns++) {
-        pcre2_code *code = pattern_open(patterns->pdata[pre->n_patterns], error);
-        if (code == NULL) {
-            pre_tokenizer_close(pre);
+    for (; pre->n_patterns < (int)patterns->len; pre->n_patterns++)
+        if (!(pre->patterns[pre->n_patterns] = pattern_open(patterns->pdata[pre->n_patterns], error)))
             return NULL;
-        }
-        pre->patterns[pre->n_patterns] = code;
-    }
-    return pre;
+    return g_steal_pointer(&pre);
 }
 
 PreTokenizerScratch *pre_tokenizer_scratch_open(const PreTokenizer *pre)

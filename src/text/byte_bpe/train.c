@@ -4,7 +4,6 @@
 #include "text/vocab_builder/vocab_builder.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool count_bpe_word(void *context, const char *word, size_t bytes)
 {
@@ -40,7 +39,7 @@ static bool add_alphabet(VocabBuilder *builder, GError **error)
 static void learn_merges(VocabBuilder *builder)
 {
     const WordTable *words = &builder->words;
-    MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
+    g_autoptr(MergeLearner) learner = merge_learner_open(words->n, words->text_bytes);
     g_autoptr(GArray) symbols = g_array_new(FALSE, FALSE, sizeof(int32_t));
     int32_t ids[256];
     for (int byte = 0; byte < 256; byte++) {
@@ -55,13 +54,6 @@ static void learn_merges(VocabBuilder *builder)
         merge_learner_add(learner, (const int32_t *)(void *)symbols->data, symbols->len, words->entries[i].count);
     }
     vocab_builder_learn(builder, learner);
-    merge_learner_close(learner);
-}
-
-static bool write_vocab(const VocabBuilder *builder, const char *path, GError **error)
-{
-    json_auto_t *vocab = json_vocab(builder->names);
-    return json_write_file(path, vocab, 0, "", error);
 }
 
 static bool write_merges(const VocabBuilder *builder, const char *path, GError **error)
@@ -80,8 +72,9 @@ static bool write_bpe_files(const VocabBuilder *builder, const char *folder, GEr
 {
     g_autofree char *vocab = g_build_filename(folder, "vocab.json", NULL);
     g_autofree char *merges = g_build_filename(folder, "merges.txt", NULL);
+    json_auto_t *pieces = json_vocab(builder->names);
     return vocab_builder_write_config(builder, json_object(), error) && write_merges(builder, merges, error) &&
-           write_vocab(builder, vocab, error);
+           json_write_file(vocab, pieces, 0, "", error);
 }
 
 static bool train_bpe(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
@@ -89,19 +82,15 @@ static bool train_bpe(const TokenizerTraining *training, TokenizerText next, voi
     /* With sentinels the tokenizer is for T5, whose decoder starts with <pad>, id 0. */
     static const char *const plain[] = { "<|endoftext|>", NULL }, *const denoising[] = { "<pad>", "<|endoftext|>",
                                                                                          NULL };
-    VocabBuilder builder;
-    PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
+    g_auto(VocabBuilder) builder = { 0 };
+    g_autoptr(PreTokenizer) pre_tokenizer = pre_tokenizer_open_gpt2();
     WordSplitter splitter = { pre_tokenizer, split_into_words, LONG_WORD_TEXT };
-    bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
-              add_alphabet(&builder, error) &&
-              word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error);
-    if (ok) {
-        learn_merges(&builder);
-        ok = write_bpe_files(&builder, training->out, error);
-    }
-    vocab_builder_clear(&builder);
-    pre_tokenizer_close(pre_tokenizer);
-    return ok;
+    if (!vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) ||
+        !add_alphabet(&builder, error) ||
+        !word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error))
+        return false;
+    learn_merges(&builder);
+    return write_bpe_files(&builder, training->out, error);
 }
 
 const TokenizerTrainer trainer_byte_bpe = { "byte-bpe", TRAINER_WORDS, "vocab.json", SPELLING_BYTE_BPE, train_bpe };

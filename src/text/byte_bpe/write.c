@@ -1,15 +1,10 @@
 /* byte_bpe/write.c: writes a byte-level BPE model as a tokenizer.json. */
 #include "text/byte_bpe/model.h"
 
-static const char *bpe_name(const ByteBpe *model, int32_t id)
-{
-    return model->names->pdata[id];
-}
-
 /* "left right": names hold no spaces, and every version of the tokenizers library reads this form. */
 static void append_merge(const ByteBpe *model, int32_t left, int32_t right, json_t *list)
 {
-    g_autofree char *merge = g_strconcat(bpe_name(model, left), " ", bpe_name(model, right), NULL);
+    g_autofree char *merge = g_strconcat(model->names->pdata[left], " ", model->names->pdata[right], NULL);
     json_array_append_new(list, json_string(merge));
 }
 

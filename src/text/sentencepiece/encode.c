@@ -30,10 +30,8 @@ SpEncoder *sp_encoder_open(SpModel *model, GError **error)
     encoder->model = model;
     unsigned found = 1 << SP_NORMAL | 1 << SP_USER | (model->type == SP_BPE ? 1 << SP_UNUSED : 0);
     viterbi_init(&encoder->viterbi, model->pieces, model->byte_fallback, found, 1 << SP_NORMAL);
-    if (!check_unknown(encoder, error)) {
-        sp_encoder_close(encoder);
-        return NULL;
-    }
+    if (!check_unknown(encoder, error))
+        g_clear_pointer(&encoder, sp_encoder_close);
     return encoder;
 }
 

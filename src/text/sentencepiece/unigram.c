@@ -161,14 +161,12 @@ static bool normalize_edges(const UnigramText *plan, MappedText *normal, const c
 static char *normalize_unigram(const void *model, const char *text, size_t bytes, TextEdges *edges, GArray **map,
                                GError **error)
 {
-    MappedText normal;
+    g_auto(MappedText) normal = { 0 };
     const bool good = normalize_edges(&((const Unigram *)model)->text, &normal, text, bytes, edges, map != NULL, error);
     edges->normalized = true;
     if (good && map)
         *map = g_steal_pointer(&normal.map);
-    char *result = good ? g_string_free(g_steal_pointer(&normal.text), FALSE) : NULL;
-    mapped_text_clear(&normal);
-    return result;
+    return good ? g_string_free(g_steal_pointer(&normal.text), FALSE) : NULL;
 }
 
 /* Normalizes and splits UTF-8 text and calls taker.fn with each word in order. edges: as in TokenizerKind.encode.

@@ -21,6 +21,7 @@ typedef int32_t (*MergeFn)(void *context, int32_t left, int32_t right, int64_t c
 /* A learner for n_words words of n_symbols symbols in total at most; n_words + n_symbols < MERGE_MAX_SYMBOLS. */
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols);
 void merge_learner_close(MergeLearner *learner);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(MergeLearner, merge_learner_close)
 /* Adds a word of n symbols that occurs `count` times. */
 void merge_learner_add(MergeLearner *learner, const int32_t *symbols, size_t n, int64_t count);
 /* Calls `merge` with the most frequent pair, merges it in all words, and repeats, until `merge` returns MERGE_STOP or
@@ -63,6 +64,7 @@ typedef struct VocabBuilder {
 bool vocab_builder_init(VocabBuilder *builder, const TokenizerTraining *training, const char *prefix,
                         const char *const *default_specials, GError **error);
 void vocab_builder_clear(VocabBuilder *builder);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(VocabBuilder, vocab_builder_clear)
 int32_t vocab_builder_add(VocabBuilder *builder, const char *name); /* id of a piece; a missing piece is added */
 /* Id of a piece; -1 if there is no such piece. */
 int32_t vocab_builder_id(const VocabBuilder *builder, const char *name);

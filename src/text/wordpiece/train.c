@@ -128,7 +128,7 @@ static bool add_alphabet(VocabBuilder *builder, GArray *alphabet, GError **error
 /* Words with a character outside the alphabet are left out: the tokenizer makes them [UNK]. */
 static void learn_pieces(VocabBuilder *builder, const WordTable *words, const GArray *alphabet)
 {
-    MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
+    g_autoptr(MergeLearner) learner = merge_learner_open(words->n, words->text_bytes);
     for (size_t i = 0; i < words->n; i++) {
         const char *at = word_table_word(words, i), *end = at + words->entries[i].bytes;
         int32_t symbols[WORDPIECE_CHARS];
@@ -143,7 +143,6 @@ static void learn_pieces(VocabBuilder *builder, const WordTable *words, const GA
         merge_learner_add(learner, symbols, n, words->entries[i].count);
     }
     vocab_builder_learn(builder, learner);
-    merge_learner_close(learner);
 }
 
 /* vocab.txt is written last: a folder that has it holds a whole tokenizer. */
@@ -172,16 +171,15 @@ static bool make_vocabulary(VocabBuilder *builder, GError **error)
 static bool train_wordpiece(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
     static const char *const bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
-    VocabBuilder builder;
+    g_auto(VocabBuilder) builder = { 0 };
     const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
     WordSplitter splitter = { text, split_into_bert_words, "100 characters" };
-    bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
-    if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
-        ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
-    ok = ok && word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error) &&
-         make_vocabulary(&builder, error);
-    vocab_builder_clear(&builder);
-    return ok;
+    if (!vocab_builder_init(&builder, training, PREFIX, bert, error))
+        return false;
+    if (vocab_builder_id(&builder, "[UNK]") < 0)
+        return fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
+    return word_count(&builder.words, &splitter, training->workers, training->memory << 20, next, context, error) &&
+           make_vocabulary(&builder, error);
 }
 
 const TokenizerTrainer trainer_wordpiece = { "wordpiece", TRAINER_WORDS | TRAINER_BERT, "vocab.txt", SPELLING_WORDPIECE,

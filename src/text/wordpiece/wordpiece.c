@@ -154,7 +154,7 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     const char *end = data + bytes;
     if (!g_utf8_validate_len(data, bytes, NULL))
         return fail_user(error, "not a WordPiece vocabulary: it is not valid UTF-8");
-    GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) pieces = g_ptr_array_new_with_free_func(g_free);
     for (const char *line = data + text_mark_bytes(data, bytes), *stop; line < end; line = stop + 1) {
         stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop ? stop : end;
@@ -163,11 +163,9 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     bool uncased = !has_capitals(pieces);
     const BertTextOptions alone = { true, true, uncased, uncased };
     WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone, true };
-    if (!read_tokenizer_config(path, &options.text, error)) {
-        g_ptr_array_unref(pieces);
+    if (!read_tokenizer_config(path, &options.text, error))
         return NULL;
-    }
-    void *model = open_pieces(pieces, &options, facts, error);
+    void *model = open_pieces(g_steal_pointer(&pieces), &options, facts, error);
     if (memcmp(&options.text, &alone, sizeof alone) != 0)
         facts->settings = XXH3_64bits(&options.text, sizeof options.text);
     return model;
