@@ -43,12 +43,6 @@ static Stretch stretch_after(const Prefetch *prefetch, Stretch before)
     return (Stretch){ first, MIN(prefetch->n_packed, end - first), end };
 }
 
-/* The packed sequences [first, first + n) at the beginning of a share. */
-static Stretch stretch_at(const Prefetch *prefetch, int64_t first, int64_t n)
-{
-    return (Stretch){ first, n, prefetch->share.n > 0 ? first + prefetch->share.n : G_MAXINT64 };
-}
-
 static void *work_ahead(void *argument)
 {
     Prefetch *prefetch = argument;
@@ -142,7 +136,8 @@ const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GErro
     g_mutex_lock(&prefetch->mutex);
     Batch *batch = take_ready(prefetch, first, n);
     bool ahead = batch != NULL;
-    Stretch lent = ahead ? prefetch->expected : stretch_at(prefetch, first, n);
+    int64_t share_end = prefetch->share.n > 0 ? first + prefetch->share.n : G_MAXINT64; /* a share begins at `first` */
+    Stretch lent = ahead ? prefetch->expected : (Stretch){ first, n, share_end };
     prefetch->expected = stretch_after(prefetch, lent);
     if (!ahead) {
         start_over(prefetch, prefetch->expected);

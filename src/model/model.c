@@ -6,7 +6,6 @@
 #include "model/lora/lora.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 enum { SUMS = HEAD_COUNT * XENT_STATS };
 

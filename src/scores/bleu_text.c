@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "base/python_text.h"
 
-#include <string.h>
-
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 

@@ -146,12 +146,6 @@ static int64_t longest_common(Tokens r, Tokens c, bool *common)
     return above[c.n];
 }
 
-static Prf rouge_l(const Summary *prediction, const Summary *reference)
-{
-    double common = (double)longest_common(reference->words, prediction->words, NULL);
-    return prf_of(common, prediction->words.n, reference->words.n);
-}
-
 /* ROUGE-Lsum: a word of a reference line is a hit if it is in the longest common subsequence of that line and any line
  * of the prediction. A word counts at most as often as it occurs in the whole prediction. */
 static Prf rouge_lsum(const NgramTable *table, const Summary *prediction, const Summary *reference)
@@ -176,7 +170,8 @@ static Prf rouge_of(NgramTable *table, const Summary *prediction, const Summary 
 {
     switch (variant) {
     case ROUGE_L:
-        return rouge_l(prediction, reference);
+        return prf_of((double)longest_common(reference->words, prediction->words, NULL), prediction->words.n,
+                      reference->words.n);
     case ROUGE_LSUM:
         return rouge_lsum(table, prediction, reference);
     default:

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "data/corpus/corpus.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *const prepare_suffixes[] = { ".json", ".idx", ".bin", ".tree", NULL };
 

@@ -47,11 +47,10 @@ typedef char *(*TaskLabelFn)(const char *text);
 typedef void (*TaskGradeFn)(const TaskExample *example, char **prediction, GPtrArray *references);
 
 struct Task {
-    const char *name, *does; /* does: one line of help about the task */
-    RecordSource source;     /* format of the files; its `path` is set for each file */
-    const char *train_file, *valid_file,
-        *test_file;   /* names of the benchmark's files in its official folder; NULL means that it has no such file */
-    LabelKind learns; /* kind of labels for a classifier; LABELS_NONE means a text-to-text task */
+    const char *name, *does;             /* does: one line of help about the task */
+    RecordSource source;                 /* format of the files; its `path` is set for each file */
+    const char *train_file, *valid_file; /* names of the benchmark's files in its official folder; NULL means none */
+    LabelKind learns;                    /* kind of labels for a classifier; LABELS_NONE means a text-to-text task */
     const char *first,
         *second; /* templates for classifiers, used instead of `input`: first and second text of a pair. `first` NULL:
                     the task does not support classifiers; `second` NULL: inputs are single texts */

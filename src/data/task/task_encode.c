@@ -11,12 +11,6 @@ static bool encode_template(const TaskEncoder *encoder, const char *text, GArray
     return tokenizer_encode(encoder->tok, text, strlen(text), true, ids, error);
 }
 
-/* Truncates to `room` tokens, on the side that task.cut_side says. */
-static void cut_tokens(const TaskEncoder *encoder, GArray *ids, guint room)
-{
-    g_array_remove_range(ids, encoder->config->cut_side == TASK_CUT_START ? 0 : room, ids->len - room);
-}
-
 /* The most bytes, up to n, that can be kept at the start (or end) of the text without cutting a character. */
 static size_t cut_point(const char *text, size_t length, size_t n, bool start)
 {
@@ -105,7 +99,8 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
     }
     if (own->len > room) {
         encoder->fields_short += *encoder->config->cut_field != '\0';
-        cut_tokens(encoder, own, (guint)room);
+        g_array_remove_range(own, encoder->config->cut_side == TASK_CUT_START ? 0 : (guint)room,
+                             own->len - (guint)room);
     }
     const FrameTokens after = after_text(encoder);
     frame_append(ids, &encoder->frame.before);

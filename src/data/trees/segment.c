@@ -43,11 +43,6 @@ static bool at_least_as_good(const Best *best, const int64_t *broken, int64_t j,
     return a < b || (a == b && best[j].segments <= best[k].segments);
 }
 
-static bool better(const Best *best, const int64_t *broken, int64_t j, int64_t k)
-{
-    return !at_least_as_good(best, broken, k, j);
-}
-
 static int64_t segment_least(const int64_t *broken, int64_t n_tokens, int64_t limit, GArray *ends)
 {
     g_autofree Best *best = g_new(Best, n_tokens + 1);
@@ -57,7 +52,7 @@ static int64_t segment_least(const int64_t *broken, int64_t n_tokens, int64_t li
     best[n_tokens] = (Best){ 0 };
     for (int64_t i = n_tokens - 1; i >= 0; i--) {
         /* Among equally good cuts the farthest one stays in front, so that the first segment is as long as possible. */
-        while (back > front && better(best, broken, i + 1, deque[back - 1]))
+        while (back > front && !at_least_as_good(best, broken, deque[back - 1], i + 1))
             back--;
         deque[back++] = i + 1;
         while (deque[front] > i + limit)

@@ -163,12 +163,6 @@ static ModelLoss without_effect(const ModelLoss *loss)
     return nothing;
 }
 
-static void forget_sums(Model *model)
-{
-    op_fill(model->dev, model->sums, 0);
-    model->class_rows = 0;
-}
-
 /* The slot of a microbatch in one of the rank's stages. */
 static int slot_of(const Model *model, int stage, int microbatch)
 {
@@ -200,8 +194,10 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
         receive(model, false, slot_begin(model, slot, batches[empty ? 0 : m - n_empty], empty ? &nothing : loss));
         send(model, false, slot_loss(model, slot, slot_fwd(model, slot)), model->sending[slot].forward);
         profile_end(model->dev);
-        if (m == n_empty - 1 && pass->stage == model->ranges.n - 1)
-            forget_sums(model);
+        if (m == n_empty - 1 && pass->stage == model->ranges.n - 1) { /* forget the sums */
+            op_fill(model->dev, model->sums, 0);
+            model->class_rows = 0;
+        }
     }
 }
 

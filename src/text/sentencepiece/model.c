@@ -3,7 +3,6 @@
 #include "format/protobuf.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_PIECES ((guint)1 << 22)
