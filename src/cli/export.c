@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
+#include "run/config/config.h"
 #include "run/model_path.h"
 
 #include <string.h>
@@ -81,8 +82,19 @@ static bool read_architecture(ModelConfig *config, char **options, int n, GError
     return options_apply(&model_table, config, settings, error);
 }
 
+/* The length to which the run that PATH names truncates the texts of its classifier; 0 for other models. */
+static int64_t classified_length(const char *path, const ModelConfig *model)
+{
+    g_autofree char *run = NULL;
+    if (model->classifier == LABELS_NONE || !model_find_run(&run, path, NULL) || !run)
+        return 0;
+    g_auto(RunRecord) record = config_record_of_run(run);
+    const char *length = json_string_value(json_object_get(record.options, "data.input_length"));
+    return length ? g_ascii_strtoll(length, NULL, 10) : 0;
+}
+
 /* adapter: --to peft, which writes only the adapters. */
-static bool export_model(const char *path, bool adapter, const HfForm *form, int architecture, GError **error)
+static bool export_model(const char *path, bool adapter, HfForm form, int architecture, GError **error)
 {
     g_auto(LoadedModel) loaded = { 0 };
     const Precision exact = precision_uniform(DT_F32);
@@ -91,8 +103,9 @@ static bool export_model(const char *path, bool adapter, const HfForm *form, int
         return false;
     if (architecture >= 0)
         model_set_architecture(loaded.model, (Architecture)architecture);
+    form.longest = classified_length(path, model_config(loaded.model));
     bool done = adapter ? hf_export_adapter(loaded.model, loaded.tok, base, out, error)
-                        : hf_export(loaded.model, loaded.tok, *form, out, error);
+                        : hf_export(loaded.model, loaded.tok, form, out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
     if (done && loaded.tok)
@@ -122,5 +135,5 @@ bool verb_export(int argc, char **argv, GError **error)
         return fail_user(error, "--replace is for --to hf");
     return read_architecture(&options, argv + 2, argc - 2, error) && parse_dtype(dtype, &form, error) &&
            parse_shard_size(shard_size, &form, error) &&
-           export_model(argv[1], adapter, &form, options.architecture, error);
+           export_model(argv[1], adapter, form, options.architecture, error);
 }

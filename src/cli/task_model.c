@@ -3,9 +3,12 @@
 #include "base/log.h"
 #include "cli/generation_config.h"
 #include "model/hf/hf.h"
+#include "text/tokenizer_json.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#define MOST_DECLARED 1000000 /* a longer model_max_length, such as 10^30, means that there is none */
 
 static bool is_overridden(const char *const *names, char **overrides, int n_overrides)
 {
@@ -49,6 +52,30 @@ static bool check_length(const char *override, GError **error)
     return !length || fail_user(error, "unknown option %s, did you mean %s?", name, length);
 }
 
+/* Texts for the classifier of a folder are truncated where its tokenizer_config.json says, as transformers' pipelines
+ * do; windows and choices, of which several are read at once, are no longer than their default. */
+static bool take_declared_length(Config *config, GError **error)
+{
+    const LabelKind kind = (LabelKind)config->model.classifier;
+    g_autofree char *folder = g_file_test(config->tokenizer.path, G_FILE_TEST_IS_DIR)
+                                  ? g_strdup(config->tokenizer.path)
+                                  : g_path_get_dirname(config->tokenizer.path);
+    json_auto_t *settings = NULL;
+    if (kind == LABELS_NONE || *config->tokenizer.path == '\0')
+        return true;
+    if (!tokenizer_json_read(folder, "tokenizer_config.json", &settings, error))
+        return false;
+    const json_t *declared = json_object_get(settings, "model_max_length");
+    int64_t length = json_is_integer(declared) ? json_integer_value(declared) : 0;
+    if (model_config_bounds_length(&config->model))
+        length = MIN(length, config->model.max_positions);
+    if (kind == LABELS_SPAN || kind == LABELS_CHOICE)
+        length = MIN(length, config->data.input_length);
+    if (length > 1 && length <= MOST_DECLARED)
+        config->data.input_length = length;
+    return true;
+}
+
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     g_autofree char *run = NULL, *init = g_strconcat("train.init=", path, NULL);
@@ -74,10 +101,13 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
     g_autofree char *saved = run ? g_build_filename(run, "config.yaml", NULL) : NULL;
     if (!config_load(config, saved, (char **)all->pdata, (int)all->len, error))
         return false;
+    if (!run && !config_is_given(overrides, n_overrides, "data.input_length") && !take_declared_length(config, error))
+        return false;
     if (checkpoint)
-        log_info("%s lies in no run, so data.* are the defaults of its family, except those that are given: "
+        log_info("%s lies in no run, so data.* are the defaults of its %s, except those that are given: "
                  "data.objective=%s, data.input_length=%" PRId64,
-                 path, data_objective_row(&config->data)->name, config->data.input_length);
+                 path, config->model.classifier == LABELS_NONE ? "family" : "head",
+                 data_objective_row(&config->data)->name, config->data.input_length);
     if (run) {
         config_fit_task(config, overrides, n_overrides);
         use_copy(config, run, overrides, n_overrides);

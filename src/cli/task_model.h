@@ -9,7 +9,8 @@
 #include "run/model_path.h"
 
 /* For a run directory (also RUN@best, RUN@1000, and a checkpoint in it): the configuration that the run saved. For any
- * other model: the defaults of its family, as with train.init=MODEL; for a checkpoint, a line says so. Overrides
+ * other model: the defaults of its family or head, as with train.init=MODEL, except that model_max_length of a folder's
+ * tokenizer_config.json limits the texts of a classifier; for a checkpoint, a line says so. Overrides
  * ("group.key=value") are applied last; an override of model.* (except model.labels) or of lora.* is an error. The
  * caller passes a zeroed Config and frees it with config_clear, also after an error. */
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error);

@@ -128,7 +128,7 @@ static bool finish_tokenizer(const char *file, GError **error)
     if (file)
         g_unlink(map);
     g_autoptr(Tokenizer) tok = tokenizer_open(path, error);
-    if (tok == NULL || (file && !hf_write_tokenizer(training.out, tok, NULL, error)))
+    if (tok == NULL || (file && !hf_write_tokenizer(training.out, tok, NULL, 0, error)))
         return false;
     int n_sentinels = tokenizer_sentinels(tok);
     g_autofree char *on_top = n_sentinels ? g_strdup_printf(", and %d sentinels on top", n_sentinels) : g_strdup("");
@@ -449,7 +449,7 @@ static bool export(int argc, char **argv, GError **error)
     g_autofree char *json = g_build_filename(export_out, "tokenizer.json", NULL);
     const bool done = check_folder(export_out, tokenizer_kind(tok), error) &&
                       cli_check_replaced(export_out, json, replace, error) && io_make_directories(export_out, error) &&
-                      hf_write_tokenizer(export_out, tok, NULL, error);
+                      hf_write_tokenizer(export_out, tok, NULL, 0, error);
     if (done)
         hf_report_blanks(tok);
     return done;

@@ -432,3 +432,29 @@ printf 'text,price\na,1000\nb,3000\n' >prices.csv
 expect 0 'a column (value - 2000) / 1000 is learnt faster' "$loam" train base.yaml run.dir=runs/prices task.data=prices.csv 'task.input={text}' 'task.value={price}'
 grep -q 'prices.csv: values from 1000 to 3000, mean 2000, standard deviation 1000$' err || fail "$(cat err)"
 echo "ok: ambiguous choices, plain tags, numbers that are one class, absent classes, long answers, large values"
+
+# A folder, what loam import makes of it, and a checkpoint alone read as much of a long text as the run that they come
+# from, and as long as other folders say, else as by default with a head, not as in pre-training.
+sed 's/max_positions: 64/max_positions: 400/; /^data:/d' base.yaml >long.yaml
+awk 'BEGIN { for (i = 1; i <= 420; i++) printf "%s ", i % 7 ? "koti" : "tuka"; print "" }' >long.txt
+answers() { "$loam" predict "$@" --json <long.txt 2>err || fail "predict $*: $(cat err)"; }
+for length in 256 60 300; do
+    options=()
+    [ $length = 256 ] || options=(data.input_length=$length)
+    "$loam" train long.yaml run.dir=runs/long$length $marks task.valid=20% "${options[@]}" 2>log || fail "$(tail -n 3 log)"
+    "$loam" export runs/long$length --to hf --out hf-long$length >/dev/null 2>err || fail "$(cat err)"
+    "$loam" import hf-long$length --out imported$length >/dev/null 2>err || fail "$(cat err)"
+    answers runs/long$length >want
+    grep -q "longer than data.input_length=$length" err || fail "a run that truncates at $length: $(cat err)"
+    for folder in hf-long$length imported$length; do
+        answers $folder --raw >got
+        cmp want got || fail "$folder answers otherwise than its run: $(cat err)"
+    done
+    grep -q "^imported$length lies in no run, so data.* are the defaults of its head, except those that are given: data.objective=labels, data.input_length=$length\$" err || fail "$(cat err)"
+done
+answers runs/long256 >want
+sed -i 's/"model_max_length": *[0-9]*/"model_max_length":1000000000000000019884624838656/' hf-long256/tokenizer_config.json
+answers hf-long256 --raw | cmp - want || fail "without model_max_length: $(cat err)"
+answers hf-long256 --raw data.input_length=60 >got
+grep -q 'longer than data.input_length=60' err || fail "data.input_length given: $(cat err)"
+echo "ok: models with a head in no run read as much as their runs"

@@ -194,7 +194,7 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
     if (hf_sentence_write(tmp, model_roles(model)->sentence, error) && /* first: a file of these names is no other */
         write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), head_scale, form, error) &&
-        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, form.longest, error)) && io_sync_directory(tmp, error) &&
         may_write(folder, form.replace, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);
@@ -252,7 +252,7 @@ bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, con
         return false;
     if (hf_write_object(tmp, HF_ADAPTER_CONFIG, hf_adapter_json(arch, &config, base), error) &&
         write_adapter(tmp, arch, &config, model_params(model), error) &&
-        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, 0, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);

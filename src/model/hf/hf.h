@@ -9,6 +9,7 @@ typedef struct HfForm {
     const char *dtype;   /* dtype of the tensors in the file: "F32", "BF16" or "F16" */
     bool replace;        /* the folder may hold an earlier export, which is replaced as a whole */
     int64_t shard_bytes; /* limit on the tensors' bytes per file; 0 means all tensors in one file */
+    int64_t longest;     /* as in hf_write_tokenizer */
 } HfForm;
 
 /* Writes config.json, generation_config.json, model.safetensors (or shards) and, unless tok is NULL, the tokenizer's
@@ -60,7 +61,10 @@ const char *hf_sentence_module(const json_t *module);
 
 /* Writes the tokenizer's own files (spiece.model, vocab.txt, or vocab.json and merges.txt) and tokenizer.json,
  * tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4 and 5 gives the same
- * ids. Special tokens, and those added around texts, are those of `model`'s training; NULL means the tokenizer's. */
-bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error);
+ * ids. Special tokens, and those added around texts, are those of `model`'s training; NULL means the tokenizer's.
+ * longest: tokens that longer texts are truncated to, which becomes model_max_length; 0 means that of the base model,
+ * at most the model's positions. */
+bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, int64_t longest,
+                        GError **error);
 /* Logs a line if transformers gives text beside blanks other ids with these files (tokenizer_json_keeps_blanks). */
 void hf_report_blanks(const Tokenizer *tok);

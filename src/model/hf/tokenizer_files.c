@@ -95,9 +95,12 @@ static void keep_settings(const Tokenizer *tok, json_t *config)
     }
 }
 
-/* Sets model_max_length, to which transformers' pipelines truncate: the base model's, at most the model's positions. */
-static void bound_length(json_t *config, const ModelConfig *model)
+/* Sets model_max_length, to which transformers' pipelines truncate: `longest` or, if this is 0, the base model's, at
+ * most the model's positions. */
+static void bound_length(json_t *config, const ModelConfig *model, int64_t longest)
 {
+    if (longest > 0)
+        json_object_set_new(config, "model_max_length", json_integer(longest));
     const json_t *base = json_object_get(config, "model_max_length");
     if (model && model_config_bounds_length(model) &&
         !(json_is_number(base) && json_number_value(base) <= (double)model->max_positions))
@@ -123,7 +126,7 @@ static bool keep_added(const char *folder, json_t *config, GError **error)
 
 /* The contents of tokenizer_config.json. The class is PreTrainedTokenizerFast, which uses tokenizer.json unchanged;
  * classes of models would build one of their own. token_type_ids are listed only for models with token types. */
-static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const json_t *special)
+static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, int64_t longest, const json_t *special)
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");
     bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
@@ -134,11 +137,12 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
     keep_settings(tok, config);
     if (json_object_get(config, "clean_up_tokenization_spaces") == NULL)
         json_object_set_new(config, "clean_up_tokenization_spaces", json_false());
-    bound_length(config, model);
+    bound_length(config, model, longest);
     return config;
 }
 
-bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error)
+bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, int64_t longest,
+                        GError **error)
 {
     if (!tokenizer_has_json(tok)) {
         log_warning("the tokenizer cannot be written as tokenizer.json: copy %s yourself", tokenizer_path(tok));
@@ -146,7 +150,7 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
     }
     int ids[TOKEN_ROLES];
     find_roles(tok, model, ids);
-    json_auto_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
+    json_auto_t *special = special_tokens(tok, ids), *config = config_of(tok, model, longest, special);
     bool only_tiktoken_reads = g_str_has_suffix(tokenizer_path(tok), ".tiktoken");
     return (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_added(folder, config, error) &&
            hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "base/text.h"
 
+#include <string.h>
+
 #define ANY INFINITY
 enum { ANY_FAMILY = -1 };
 
@@ -137,8 +139,7 @@ void recipe_add_start(const ModelConfig *model, int optimizer, const char *rewar
 static const char task_settings[] = "data.objective=seq2seq; train.batch=16 examples; train.length=5 epochs; "
                                     "train.eval_every=1 epochs";
 /* Fine-tuning of a classifier: batch and epochs of transformers' Trainer. The learning rate is in task_recipes. */
-static const char classifier_settings[] = "data.objective=labels; train.batch=8 examples; train.length=3 epochs; "
-                                          "train.eval_every=1 epochs";
+static const char classifier_settings[] = "train.batch=8 examples; train.length=3 epochs; train.eval_every=1 epochs";
 static const int64_t classifier_lengths[] = {
     [LABELS_SEQUENCE] = 256, [LABELS_VALUE] = 256, [LABELS_TOKENS] = 256, [LABELS_SPAN] = 384, [LABELS_CHOICE] = 512
 };
@@ -180,13 +181,17 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
     add_recipe(text, settings);
 }
 
+static int64_t longest_of(const ModelConfig *model)
+{
+    return model_config_bounds_length(model) ? model->max_positions : INT32_MAX;
+}
+
 void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
 {
     const Task *task = task_find(config->name);
-    const int64_t longest = model_config_bounds_length(model) ? model->max_positions : INT32_MAX;
+    const int64_t longest = longest_of(model);
     if (model->classifier != LABELS_NONE) {
         add_recipe(classifier_settings, settings);
-        add_length(settings, "data.input_length", MIN(classifier_lengths[model->classifier], longest));
         return;
     }
     add_recipe(task_settings, settings);
@@ -207,6 +212,16 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
             option_settings_add(unsaid, setting->name, setting->value, setting->origin);
     }
     return options_apply(config_options(), config, unsaid, error);
+}
+
+/* Appends the defaults of what a classifier reads, with or without a task, unless its data.objective is one on text. */
+static void add_labels(const ModelConfig *model, const GPtrArray *layers, GPtrArray *settings)
+{
+    const char *objective = option_settings_find(layers, "data.objective");
+    if (model->classifier == LABELS_NONE || (objective && strcmp(objective, labels_objective.name) != 0))
+        return;
+    add_recipe("data.objective=labels", settings);
+    add_length(settings, "data.input_length", MIN(classifier_lengths[model->classifier], longest_of(model)));
 }
 
 /* Appends the defaults of the options of the optimizer. */
@@ -230,6 +245,7 @@ bool recipe_apply(Config *config, const GPtrArray *layers, GError **error)
     g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
     const bool task = task_is_set(&config->task);
     add_model(&config->model, of_model);
+    add_labels(&config->model, layers, of_model);
     if (task)
         recipe_add_task(&config->task, &config->model, of_model);
     if (config->model.lora.rank > 0)
