@@ -67,6 +67,7 @@ cmp <(sed 's#/named/#/renamed/#' before) <(grep loss out) || fail "renamed: $(ca
 verbs >again || fail "renamed: $(cat err)"
 cmp out again && ! grep -q /named err || fail "of another run: $(cat out again err)"
 "$loam" train renamed train.length='41 steps' 2>log && ! grep 'data.*changed' log || fail "$(cat log)"
+expect 0 'b: loss' "$loam" eval renamed data.valid=a:renamed/task/train-valid,b:renamed/task/train # datasets that the user names
 cp -r renamed lost && rm -r lost/task
 expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; --task task.valid=TABLE' "$loam" eval lost
 expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; loam task show RUN' "$loam" inspect batch lost --valid

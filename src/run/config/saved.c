@@ -268,7 +268,8 @@ bool config_check_kept(const Config *config, const char *prefix, const char *adv
 {
     g_autofree char *index = g_strconcat(prefix, ".idx", NULL);
     const bool held_out = g_str_has_suffix(prefix, "/task/train-valid");
-    return !task_is_set(&config->task) || !(held_out || g_str_has_suffix(prefix, "/task/train")) ||
+    const bool named = strpbrk(prefix, ",:"); /* by the user: several sets, or one with a name */
+    return !task_is_set(&config->task) || named || !(held_out || g_str_has_suffix(prefix, "/task/train")) ||
            g_file_test(index, G_FILE_TEST_EXISTS) ||
            fail_user(error, "%s, the %sexamples that the run kept, is gone; %s", prefix, held_out ? "held-out " : "",
                      advice);
