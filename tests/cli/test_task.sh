@@ -69,6 +69,9 @@ grep -q 'part.tsv: 9 of 10 held-out inputs are trained on' err || fail "$(cat er
 expect 0 "more.tsv: 200 of 599$against" "$loam" task show task.data=more.tsv 'task.input={text}' 'task.label={mark}'
 expect 0 'input' "$loam" task show config.yaml
 [ ! -s err ] || fail "$(cat err)"
+mkdir official && printf 'sentence\tlabel\nbari\t1\n' >official/dev.tsv # without the file to train on
+expect 0 'target  positive' "$loam" task show task.name=sst2 task.data=official --valid
+expect 1 'cannot open official/train.tsv' "$loam" task show task.name=sst2 task.data=official
 # Answers that look alike, that the tokenizer does not know (it has no capitals), and several of one example.
 sed '9s/bad/BAD/' marks.tsv >spelt.tsv
 expect 0 'spelt.tsv: are "BAD" and "bad" one answer?' "${prepared[@]}" task.data=spelt.tsv task.valid=

@@ -90,7 +90,10 @@ static bool show_task(const Task *task, const TaskConfig *config, GError **error
     if (good && task_reader_count(reader) == 0)
         return fail_user(error, "%s: the file holds no examples", file->path);
     fflush(stdout); /* a large file takes a while */
-    return good && (!train.path || task_compare(task, config, &train, &valid, error));
+    if (!good || !train.path)
+        return good;
+    /* a folder may lack the file to train on, which --valid does not show */
+    return task_compare(task, config, &train, &valid, show_valid ? NULL : error) || show_valid;
 }
 
 static bool show_examples(int argc, char **argv, GError **error)
