@@ -398,6 +398,7 @@ static void what_an_architecture_has_besides_is_refused(void)
           "partial_rotary_factor is 0.5: loam reads 1 only" },
         { "llama-tf5", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"", "\"rope_type\":\"yarn\"}: loam reads" },
         { "llama", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"mish\"", "hidden_act is \"mish\"" },
+        { "llama", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"mish\"", "relu2" }, /* all that are read */
         { "gpt2", "\"scale_attn_by_inverse_layer_idx\": false", "\"scale_attn_by_inverse_layer_idx\": true",
           "scale_attn_by_inverse_layer_idx is true: loam reads false only" },
         { "gpt2", "\"scale_attn_by_inverse_layer_idx\": false", "\"is_causal\": false",

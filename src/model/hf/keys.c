@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json_line.h"
+#include "base/text.h"
 
 #define CONFIG_LIMIT (1 << 20)
 
@@ -91,12 +92,20 @@ const char *hf_activation_name(int activation)
     CHECK(false, "activation %d", activation);
 }
 
+bool hf_fail_activation(const char *key, const char *name, const char *more, GError **error)
+{
+    const char *names[G_N_ELEMENTS(activations) + 1] = { NULL };
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
+        names[i] = activations[i].name;
+    g_autofree char *known = text_choice(names);
+    return fail_user(error, "%s is \"%s\", want %s%s", key, name ? name : "not a string", known, more);
+}
+
 static bool read_activation(const json_t *value, const HfKey *key, int *out, GError **error)
 {
     const char *name = value ? json_string_value(value) : key->text;
     *out = hf_activation_of(name);
-    return *out >= 0 || fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh",
-                                  key->key, name ? name : "not a string");
+    return *out >= 0 || hf_fail_activation(key->key, name, "", error);
 }
 
 static json_t *fixed_value(const HfKey *key)

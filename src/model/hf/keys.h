@@ -59,6 +59,8 @@ void hf_eos_write(json_t *root, const TokenRoles *roles);
 void hf_ends_write(json_t *root, const TokenRoles *roles);
 int hf_activation_of(const char *name);         /* "gelu_new"; -1 means that loam has no such activation */
 const char *hf_activation_name(int activation); /* the reverse of hf_activation_of */
+/* Fails: a key names an activation (NULL: no string) that loam does not have. more: what else it may be, or "". */
+bool hf_fail_activation(const char *key, const char *name, const char *more, GError **error);
 /* Warns if the dropout rate `key`, which loam does not have, differs from `used`, the rate that loam uses instead. */
 void hf_warn_unused_rate(const json_t *root, const char *key, double used);
 

@@ -86,9 +86,7 @@ static bool read_activation(const json_t *root, const char *default_proj, ModelC
     if (g_strcmp0(proj, GATED "gelu") == 0)
         name = "gelu_new";
     if (hf_activation_of(name) < 0)
-        return fail_user(error,
-                         "feed_forward_proj is \"%s\", want relu, relu2, gelu, silu or tanh, or such as gated-gelu",
-                         proj ? proj : "not a string");
+        return hf_fail_activation("feed_forward_proj", proj, ", or such as gated-gelu", error);
     const HfKey derived = HF_ACTIVATION("dense_act_fn", activation, name);
     return hf_key_read(root, &derived, config, error) && hf_flag_read(root, "is_gated_act", &config->gated, error);
 }
