@@ -94,7 +94,19 @@ static void a_long_text_read_whole_is_cut_between_paragraphs(void)
     folder_remove(folder);
 }
 
-static void json_lines_give_the_field_asked_for(void)
+/* Each format of rows: main() wants a function NAME_is_read for each row of RECORD_ROW_FORMATS. */
+static void tsv_is_read(void)
+{
+    check("A.TSV", "id\ttext\n1\t\"one\n", (CorpusOptions){ 0 }, "\"one|");
+}
+
+static void csv_is_read(void)
+{
+    check("a.csv", "id,text\n1,\"one, \"\"two\"\"\r\nthree\"\n2,four\n", (CorpusOptions){ 0 },
+          "one, \"two\"\nthree|four|");
+}
+
+static void jsonl_is_read(void)
 {
     check("a.jsonl", "{\"text\": \"on\\u0065\", \"n\": 123456789012345678901234567890}\n\n{\"text\": \"two\"}\n",
           (CorpusOptions){ 0 }, "one|two|");
@@ -191,9 +203,6 @@ static void tables_are_read_if_they_are_named(void)
 {
     char *both[] = { (char *)"b", (char *)"text", NULL };
     int64_t skipped;
-    check("a.csv", "id,text\n1,\"one, \"\"two\"\"\r\nthree\"\n2,four\n", (CorpusOptions){ 0 },
-          "one, \"two\"\nthree|four|");
-    check("A.TSV", "id\ttext\n1\t\"one\n", (CorpusOptions){ 0 }, "\"one|");
     check("a.csv", "text;b\n1;\"2;\"\n", (CorpusOptions){ .fields = both, .delimiter = ';' }, "2;\n1|");
     check("a.csv", "id,text\n1,one\n", (CorpusOptions){ .field = "2" }, "one|");
     check("pipe", "id,text\n1,one\n", (CorpusOptions){ .format = RECORD_CSV }, "one|");
@@ -442,7 +451,8 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
     g_test_add_func("/corpus/a_long_text_read_whole_is_cut_between_paragraphs",
                     a_long_text_read_whole_is_cut_between_paragraphs);
-    g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
+#define READ(NAME, name) g_test_add_func("/corpus/" #name "_is_read", name##_is_read);
+    RECORD_ROW_FORMATS(READ);
     g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
     g_test_add_func("/corpus/fields_kept_apart_are_told", fields_kept_apart_are_told);
     g_test_add_func("/corpus/json_of_a_source_folder_is_text", json_of_a_source_folder_is_text);

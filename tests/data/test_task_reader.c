@@ -1,4 +1,5 @@
 /* Files of labelled data: tables, JSON, parallel lines; what is wrong with them; examples held out and cut. */
+#include "base/text.h"
 #include "data/dataset/dataset.h"
 #include "data/task_test.h"
 #include "data/tiny_tokenizer.h"
@@ -47,15 +48,80 @@ static void check(const char *name, const char *text, const char *option, const 
     g_assert_cmpstr(got, ==, want);
 }
 
-static void tables__are_cut_into_cells(void)
+/* ---- each format: main() wants a function NAME__is_read for each row of the lists in records.h ---- */
+
+static void tsv__is_read(void)
 {
     check("t.tsv", "a\tb\ty\n1\t2\t3\n4\t\"5\t6", NULL, "1 2=3;4 \"5=6");
+}
+
+static void csv__is_read(void)
+{
+    check("t.csv", "y,b,a\n3,\"2,\"\"2\"\"\nx\",1\n6,\"\",\"4\"\r\n", NULL, "1 2,\"2\"\nx=3;4 =6");
+}
+
+static void jsonl__is_read(void)
+{
+    check("t.jsonl", "{\"a\":\"x\",\"b\":2.5,\"y\":true}\n\n{\"a\":[\"p\",\"q\"],\"b\":1,\"y\":[\"u\",\"v\"]}\n", NULL,
+          "x 2.5=true;p, q 1=u+v");
+}
+
+static void json__is_read(void)
+{
+    check("t.json", "{\"a\":\"top\",\"l\":[{\"b\":1,\"m\":{\"n\":[{\"y\":1},{\"y\":2,\"a\":\"own\"}]}}]}",
+          "task.rows=l[].m.n[]", "top 1=1;own 1=2");
+}
+
+static void parallel__is_read(void)
+{
+    g_autofree char *a = file_write_text(folder, "x.aa", "one\n\nthree\n"),
+                    *b = file_write_text(folder, "x.bb", "1\n2\n");
+    g_autofree char *data = g_strdup_printf("task.data=%s,%s", a, b);
+    char *settings[] = { data, (char *)"task.input=<{aa}>", (char *)"task.target={bb}", NULL, NULL };
+    g_autofree char *by_name = read_all(settings);
+    settings[3] = (char *)"task.format=parallel";
+    g_autofree char *got = read_all(settings);
+    const char *error = strchr(got, '!');
+    g_assert_cmpstr(by_name, ==, got);
+    g_assert_true(g_str_has_prefix(got, "<one>=1;<>=2!"));
+    g_assert_nonnull(strstr(error, "the files have different numbers of lines: bb ends before aa"));
+}
+
+static void conll__is_read(void)
+{
+    g_autofree char *path = file_write_text(folder, "t.conll", "1 x\n2 y\n\n3\tz\n"),
+                    *data = g_strconcat("task.data=", path, NULL);
+    char *settings[] = { data, (char *)"task.input={1}", (char *)"task.target=tags: {2}", NULL };
+    g_autofree char *got = read_all(settings);
+    g_assert_cmpstr(got, ==, "1, 2=tags: x, y;3=tags: z");
+}
+
+static void check_page(const char *page, const char *before, const char *name, const char *after)
+{
+    g_autofree char *path = g_build_filename(LOAM_SOURCE_DIR, "docs", page, NULL),
+                    *item = g_strconcat(before, name, after, NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    if (strstr(text, item) == NULL)
+        g_error("docs/%s does not have %s", page, item);
+}
+
+static void formats__are_on_their_pages(void)
+{
+    for (const char *const *name = record_format_names + 1; *name; name++)
+        check_page("task.md", "\n- `", *name, "` (");
+#define ON_PAGE(NAME, name) check_page("prepare.md", "`.", #name, "`");
+    RECORD_ROW_FORMATS(ON_PAGE);
+}
+
+/* ---- tables ---- */
+
+static void tables__are_cut_into_cells(void)
+{
     check("t.tsv",
           "\xef\xbb\xbf"
           "a\tb\ty\r\n1\t2\t3\r\n\r\n4\t5\t6\r\n",
           NULL, "1 2=3;4 5=6");
     check("t.tsv", "a\tb\ty\n\"1\"\"\n\t\"\t2\t3\n", "task.quotes=true", "1\"\n\t 2=3");
-    check("t.csv", "y,b,a\n3,\"2,\"\"2\"\"\nx\",1\n6,\"\",\"4\"\r\n", NULL, "1 2,\"2\"\nx=3;4 =6");
     check("t.csv", "1,2,3\n", "task.columns=y,a,b", "2 3=1");
     check("t.tsv.gz", "no gzip", NULL, "!t.tsv.gz: not a gzip file; rename it if it is not compressed");
     char *numbered[] = { (char *)"task.header=false", (char *)"task.input={2}", (char *)"task.target={3}", NULL, NULL };
@@ -139,8 +205,9 @@ static void tables__say_what_is_wrong_and_where(void)
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
     check("t.parquet", "", NULL, "!t.jsonl', orient='records', lines=True)\"");
-    check("t.txt", "", NULL,
-          "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
+    g_autofree char *formats = text_choice(record_format_names + 1),
+                    *nameless = g_strconcat("!t.txt: its name says no format; set task.format to ", formats, NULL);
+    check("t.txt", "", NULL, nameless);
     g_autofree char *renumbered = g_strconcat("1 2=1;1 2=3!t.tsv:4: y: \"0\" is none of the labels 1,2,3: as some are "
                                               "numbers of others (from 0), every value must be a name, and "
                                               "task.labels must name the values that the file has",
@@ -221,8 +288,6 @@ static void mistakes_in_a_template_name_the_option_that_was_given(void)
 static void json__has_levels(void)
 {
     const char *skip = "; task.on_error=skip leaves such rows out";
-    check("t.jsonl", "{\"a\":\"x\",\"b\":2.5,\"y\":true}\n\n{\"a\":[\"p\",\"q\"],\"b\":1,\"y\":[\"u\",\"v\"]}\n", NULL,
-          "x 2.5=true;p, q 1=u+v");
     g_autofree char *bad =
         g_strconcat("!t.jsonl:1: column 8: not JSON: string or '}' expected near end of file", skip, NULL);
     check("t.jsonl", "{\"a\":1, ", NULL, bad);
@@ -242,8 +307,6 @@ static void json__has_levels(void)
     g_autofree char *object =
         g_strconcat("!t.jsonl:1: the field \"b\" is an object, not a text; write \"b.NAME\"", skip, NULL);
     check("t.jsonl", "{\"a\":1,\"b\":{\"c\":1},\"y\":2}\n", NULL, object);
-    check("t.json", "{\"a\":\"top\",\"l\":[{\"b\":1,\"m\":{\"n\":[{\"y\":1},{\"y\":2,\"a\":\"own\"}]}}]}",
-          "task.rows=l[].m.n[]", "top 1=1;own 1=2");
     check("t.json", "{\"a\":1}", "task.rows=l[]", "!t.json: no list \"l\" where task.rows says so");
     check("t.json", "[1]", "task.rows=l[]",
           "!t.json: an object { } is wanted where records are, not an array or a single value");
@@ -258,21 +321,6 @@ static void json__has_levels(void)
                         g_strconcat("!t.json:1: column 1: not JSON: ']' expected near end of file", list, skip, NULL);
     check("t.json", "[{\"a\":1,\"b\":2,\"y\":3}]\n", NULL, line);
     check("t.json", "[\n{\"a\":1,\"b\":2,\"y\":3}]\n", NULL, lines);
-}
-
-static void parallel__lines_go_together(void)
-{
-    g_autofree char *a = file_write_text(folder, "x.aa", "one\n\nthree\n"),
-                    *b = file_write_text(folder, "x.bb", "1\n2\n");
-    g_autofree char *data = g_strdup_printf("task.data=%s,%s", a, b);
-    char *settings[] = { data, (char *)"task.input=<{aa}>", (char *)"task.target={bb}", NULL, NULL };
-    g_autofree char *by_name = read_all(settings);
-    settings[3] = (char *)"task.format=parallel";
-    g_autofree char *got = read_all(settings);
-    const char *error = strchr(got, '!');
-    g_assert_cmpstr(by_name, ==, got);
-    g_assert_true(g_str_has_prefix(got, "<one>=1;<>=2!"));
-    g_assert_nonnull(strstr(error, "the files have different numbers of lines: bb ends before aa"));
 }
 
 static void templates__have_fields_and_braces(void)
@@ -418,6 +466,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
+#define READ(NAME, name) g_test_add_func("/data/task/" #name, name##__is_read);
+    RECORD_ROW_FORMATS(READ);
+    RECORD_TASK_FORMATS(READ);
+    g_test_add_func("/data/task/pages", formats__are_on_their_pages);
     g_test_add_func("/data/task/tables", tables__are_cut_into_cells);
     g_test_add_func("/data/task/pipes", tables__come_through_pipes);
     g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
@@ -427,8 +479,7 @@ int main(int argc, char **argv)
                     mistakes_in_a_template_name_the_option_that_was_given);
     g_test_add_func("/data/task/labels", labels__are_named_before_they_are_put_into_the_template);
     g_test_add_func("/data/task/labels/named", labels__of_a_named_task_are_those_of_its_field);
-    g_test_add_func("/data/task/json", json__has_levels);
-    g_test_add_func("/data/task/parallel", parallel__lines_go_together);
+    g_test_add_func("/data/task/levels", json__has_levels);
     g_test_add_func("/data/task/templates", templates__have_fields_and_braces);
     g_test_add_func("/data/task/held-out", held_out__examples_are_chosen_by_their_input);
     g_test_add_func("/data/task/cut", inputs__are_cut_where_the_options_say);

@@ -8,8 +8,10 @@
 
 #define MAX_DOCUMENT 64 /* small, so that limits are met */
 
-static const char *const suffixes[] = { ".jsonl", ".txt", ".py",     ".jsonl.gz", ".txt.zst",
-                                        ".csv",   ".tsv", ".txt.xz", ".jsonl.bz2" };
+#define SUFFIX(NAME, name) "." #name,
+static const char *const suffixes[] = {
+    ".txt", ".py", ".jsonl.gz", ".txt.zst", ".txt.xz", ".jsonl.bz2", RECORD_ROW_FORMATS(SUFFIX)
+};
 
 static bool is_text(const char *text, size_t bytes)
 {

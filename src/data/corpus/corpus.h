@@ -1,10 +1,10 @@
 /* corpus.h: reads the documents of a text corpus, one after another, from files and folders. A document is a record
  * (data/records), or some of its fields. Memory use is bounded by the longest document.
+ * - The end of a file's name tells its format (record_corpus_format_of_name).
  * - .txt: an empty line ends a document; with CorpusOptions.whole_file a file is one document.
- * - .jsonl, .ndjson and .json: one JSON object per line; one or several fields of the object are the text of a
- * document. A .json file in a folder whose first line is not a JSON object is one document.
- * - .csv, .tsv: a table; one or several columns are the text of a document, which is a row. A table in a folder is
- * ignored with a warning, unless CorpusOptions.format says that all files are tables.
+ * - Records with fields: one or several of them are the text of a document. A .json file in a folder whose first line
+ * is not a JSON object is one document. A table in a folder (RecordTraits.columns) is ignored with a warning, unless
+ * CorpusOptions.format says that all files are tables.
  * - .gz, .zst, .xz and .bz2 of these are decompressed.
  * - A file of no format is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file
  * without a suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like
