@@ -108,7 +108,7 @@ static void check_page(const char *page, const char *before, const char *name, c
 static void formats__are_on_their_pages(void)
 {
     for (const char *const *name = record_format_names + 1; *name; name++)
-        check_page("task.md", "\n- `", *name, "` (");
+        check_page("task.md", "- `", *name, "` (");
 #define ON_PAGE(NAME, name) check_page("prepare.md", "`.", #name, "`");
     RECORD_ROW_FORMATS(ON_PAGE);
 }

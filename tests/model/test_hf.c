@@ -1,3 +1,4 @@
+#include "architectures.h"
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "format/tensor_file.h"
@@ -9,7 +10,6 @@
 #include <jansson.h>
 #include <string.h>
 
-#define FIXTURES     LOAM_SOURCE_DIR "/tests/parity/"
 #define T5_TOKENIZER GOLDEN "unigram"
 #define FILE_LIMIT   ((size_t)1 << 26)
 
@@ -91,6 +91,13 @@ static void expect_same_config(const char *ours, const char *theirs)
     json_decref(their_root);
 }
 
+/* Whether a fixture is exported in another form: an mT5 as the T5 that it equals, an untied bias under both its names.
+ */
+static bool is_changed(const char *fixture)
+{
+    return g_strv_contains((const char *const[]){ "mt5", "bert-untied", "roberta-untied", NULL }, fixture);
+}
+
 static void export_gives_back_what_transformers_wrote(gconstpointer data)
 {
     const char *name = data;
@@ -108,26 +115,17 @@ static void export_gives_back_what_transformers_wrote(gconstpointer data)
 /* What files of other years, or of transformers 5, say of a model is the same model. */
 static void every_form_of_a_folder_is_the_same_model(void)
 {
-    static const struct {
-        const char *tensors, *config, *same;
-    } cases[] = { { "gpt2-hub", "gpt2-hub", "gpt2" },
-                  { "bert-hub", "bert-hub", "bert" },
-                  { "gpt2", "gpt2-tf5", "gpt2" },
-                  { "bert", "bert-tf5", "bert" },
-                  { "roberta", "roberta-tf5", "roberta" },
-                  { "xglm", "xglm-tf5", "xglm" },
-                  { "modernbert", "modernbert-tf5", "modernbert" },
-                  { "modernbert-head", "modernbert-head-tf5", "modernbert-head" },
-                  { "xglm-padding", "xglm-padding-tf5", "xglm-padding" },
-                  { "llama", "llama-tf5", "llama" } };
+    g_auto(GStrv) folders = fixtures_with("config.json");
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
-    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *name = g_strdup_printf("form-%zu", i), *out_name = g_strdup_printf("form-%zu-out", i);
-        g_autofree char *folder = g_build_filename(scratch, name, NULL);
-        g_autofree char *out = g_build_filename(scratch, out_name, NULL);
-        g_autofree char *tensors = g_build_filename(FIXTURES, cases[i].tensors, NULL);
-        g_autofree char *config = g_build_filename(FIXTURES, cases[i].config, NULL);
-        g_autofree char *same = g_build_filename(FIXTURES, cases[i].same, NULL);
+    for (char **form = folders; *form; form++) {
+        g_autofree char *base = fixture_of_form(*form);
+        if (fixture_has(*form, "expected.safetensors") || is_changed(base))
+            continue;
+        const char *with_tensors = fixture_has(*form, "model.safetensors") ? *form : base;
+        g_autofree char *in_name = g_strconcat(*form, "-in", NULL), *folder = scratch_path(in_name, NULL),
+                        *out = scratch_path(*form, NULL), *tensors = g_build_filename(FIXTURES, with_tensors, NULL),
+                        *config = g_build_filename(FIXTURES, *form, NULL),
+                        *same = g_build_filename(FIXTURES, base, NULL);
         copy_file(tensors, folder, "model.safetensors");
         copy_file(config, folder, "config.json");
         Model *model = import(dev, folder);
@@ -135,7 +133,8 @@ static void every_form_of_a_folder_is_the_same_model(void)
         model_close(model);
         expect_same_file(out, same, "model.safetensors");
         expect_same_config(out, same);
-        expect_same_config(out, config);
+        if (!g_str_has_prefix(base, "t5")) /* of which transformers 5 writes more keys */
+            expect_same_config(out, config);
     }
     device_close(dev);
 }
@@ -565,26 +564,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     scratch = g_dir_make_tmp("loam-hf-XXXXXX", NULL);
-    g_test_add_data_func("/hf/export_gives_back_transformers_4_v1_0", "t5-v1.0",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_transformers_4_v1_1", "t5-v1.1",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_umt5", "umt5", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_gpt2", "gpt2", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_bert", "bert", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_bert_relative_key", "bert-relative-key",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_bert_relative_key_query", "bert-relative-key-query",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_roberta", "roberta", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_xglm", "xglm", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_another_head", "modernbert-head",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_another_padding", "xglm-padding",
-                         export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_llama", "llama", export_gives_back_what_transformers_wrote);
-    g_test_add_data_func("/hf/export_gives_back_qwen3", "qwen3", export_gives_back_what_transformers_wrote);
+    g_auto(GStrv) fixtures = fixtures_with("expected.safetensors");
+    for (char **fixture = fixtures; *fixture; fixture++) {
+        g_autofree char *title = g_strconcat("/hf/export_gives_back/", *fixture, NULL);
+        if (!is_changed(*fixture))
+            g_test_add_data_func(title, *fixture, export_gives_back_what_transformers_wrote);
+    }
     g_test_add_func("/hf/every_form_of_a_folder_is_the_same_model", every_form_of_a_folder_is_the_same_model);
     g_test_add_func("/hf/shards_with_aliases_are_the_same_model", shards_with_aliases_are_the_same_model);
     g_test_add_func("/hf/tensors_decide_tying_and_the_config_scaling", tensors_decide_tying_and_the_config_scaling);

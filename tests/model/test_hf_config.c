@@ -1,10 +1,9 @@
 /* config.json: settings that change nothing are read, and those that do change the model. */
+#include "architectures.h"
 #include "base/file.h"
 #include "model/hf/config_json.h"
 
 #include <string.h>
-
-#define FIXTURES LOAM_SOURCE_DIR "/tests/parity/"
 
 static char *scratch;
 
@@ -113,21 +112,36 @@ static void a_modernbert_without_a_local_theta_has_one_for_all_layers(void)
 
 static void the_architecture_of_a_folder_is_stored(void)
 {
-    static const char *const fixtures[] = { "bert",    "gpt2",    "llama", "modernbert", "qwen3",
-                                            "roberta", "t5-v1.1", "umt5",  "xglm" };
-    for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
+    g_auto(GStrv) fixtures = fixtures_with("config.json");
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+    for (char **fixture = fixtures; *fixture; fixture++) {
         ModelConfig config = { 0 };
-        g_autofree char *folder = g_build_filename(FIXTURES, fixtures[i], NULL);
+        g_autofree char *folder = g_build_filename(FIXTURES, *fixture, NULL);
         const HfArchitecture *arch = hf_config_read(folder, &config, NULL);
         g_assert_nonnull(arch);
         g_assert_cmpint(config.architecture, !=, ARCHITECTURE_AUTO);
-        g_assert_true(hf_architecture(&config) == arch);
+        g_assert_true(hf_architecture(&config) == (arch == &hf_mt5 ? &hf_t5 : arch));
+        g_hash_table_add(seen, (gpointer)arch);
     }
+    for (size_t i = 0; i < n_architectures; i++)
+        if (!g_hash_table_contains(seen, architectures[i]))
+            g_error("tests/parity has no model of %s", architectures[i]->model_type);
     ModelConfig config = config_with("roberta", "bos_token_id", "0");
     config.position_offset = 0; /* in a checkpoint of an earlier version it would be a BERT */
     g_assert_cmpstr(hf_architecture(&config)->model_type, ==, "roberta");
     config.architecture = ARCHITECTURE_AUTO;
     g_assert_cmpstr(hf_architecture(&config)->model_type, ==, "bert");
+}
+
+static void every_architecture_is_in_the_list_of_import(void)
+{
+    g_autofree char *page = NULL;
+    g_assert_true(g_file_get_contents(LOAM_SOURCE_DIR "/docs/import.md", &page, NULL, NULL));
+    for (size_t i = 0; i < n_architectures; i++) {
+        g_autofree char *item = g_strdup_printf("- `%s`: ", architectures[i]->model_type);
+        if (strstr(page, item) == NULL)
+            g_error("docs/import.md does not have %s", item);
+    }
 }
 
 /* transformers reads a RoBERTa without pad_token_id as one whose positions begin at row 2. */
@@ -215,9 +229,7 @@ static void options_that_no_architecture_names_have_their_defaults(void)
     g_assert_no_error(error);
     g_autoptr(GPtrArray) all = options_differences(&model_table, &plain, &other, OPT_IDENTITY);
     g_autoptr(GHashTable) fixed = g_hash_table_new(g_str_hash, g_str_equal);
-    static const HfArchitecture *const architectures[] = { &hf_t5,   &hf_umt5, &hf_bert,  &hf_modernbert, &hf_roberta,
-                                                           &hf_gpt2, &hf_xglm, &hf_llama, &hf_qwen3 };
-    for (size_t a = 0; a < G_N_ELEMENTS(architectures); a++) {
+    for (size_t a = 0; a < n_architectures; a++) {
         ModelConfig from_plain = plain, from_other = other;
         hf_fit(architectures[a], &from_plain);
         hf_fit(architectures[a], &from_other);
@@ -248,6 +260,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hf_config/a_modernbert_without_a_local_theta_has_one_for_all_layers",
                     a_modernbert_without_a_local_theta_has_one_for_all_layers);
     g_test_add_func("/hf_config/the_architecture_of_a_folder_is_stored", the_architecture_of_a_folder_is_stored);
+    g_test_add_func("/hf_config/every_architecture_is_in_the_list_of_import",
+                    every_architecture_is_in_the_list_of_import);
     g_test_add_func("/hf_config/a_roberta_without_a_row_for_padding_is_refused",
                     a_roberta_without_a_row_for_padding_is_refused);
     g_test_add_func("/hf_config/the_scale_of_a_tied_mt5_is_its_makers", the_scale_of_a_tied_mt5_is_its_makers);

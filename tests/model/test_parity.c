@@ -1,4 +1,5 @@
 /* What Hugging Face computes on the same weights and samples, stored in tests/parity by tools/make-parity.py. */
+#include "architectures.h"
 #include "expected.h"
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
@@ -10,8 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define FIXTURES LOAM_SOURCE_DIR "/tests/parity/"
-#define MAX_IDS  256
+#define MAX_IDS 256
 
 /* Distances from the truth in double precision: logits relative to their maximum, loss relative, each gradient
  * relative to its norm. Hugging Face's own f32 lies 1.4e-6, 8e-8 and 4.7e-6 from it. */
@@ -24,88 +24,10 @@ static const Tolerance f32_tolerance = { 1e-5, 1e-6, 1e-5 };
 static const Tolerance f64_tolerance = { 2e-7, 5e-8, 5e-7 };
 
 typedef struct Case {
-    const char *title, *folder; /* the folder of weights */
-    const char *expected;       /* the folder of batch.json and expected.safetensors */
-    const char *device;         /* "cpu", "avx2", "reference" */
-    bool recompute, split;      /* split: every sample a batch of its own, gradients accumulated */
+    char *folder, *expected; /* the folder of weights; that of batch.json and expected.safetensors */
+    bool reference;          /* on the reference device, not the cpu */
+    bool recompute, split;   /* split: every sample a batch of its own, gradients accumulated */
 } Case;
-
-static const Case cases[] = {
-    { "/parity/t5_v1_0_on_cpu", "t5-v1.0", "t5-v1.0", "cpu", false, false },
-    { "/parity/t5_v1_1_on_cpu", "t5-v1.1", "t5-v1.1", "cpu", false, false },
-    { "/parity/t5_v1_0_on_avx2", "t5-v1.0", "t5-v1.0", "avx2", false, false },
-    { "/parity/t5_v1_1_on_avx2", "t5-v1.1", "t5-v1.1", "avx2", false, false },
-    { "/parity/t5_v1_0_on_reference", "t5-v1.0", "t5-v1.0", "reference", false, false },
-    { "/parity/t5_v1_1_on_reference", "t5-v1.1", "t5-v1.1", "reference", false, false },
-    { "/parity/t5_v1_0_written_by_transformers_5", "t5-v1.0-tf5", "t5-v1.0", "cpu", false, false },
-    { "/parity/t5_v1_1_written_by_transformers_5", "t5-v1.1-tf5", "t5-v1.1", "cpu", false, false },
-    { "/parity/t5_v1_1_in_shards_with_aliases", "t5-v1.1-sharded", "t5-v1.1", "cpu", false, false },
-    { "/parity/t5_v1_0_with_recompute", "t5-v1.0", "t5-v1.0", "cpu", true, false },
-    { "/parity/mt5_on_cpu", "mt5", "mt5", "cpu", false, false },
-    { "/parity/mt5_on_reference", "mt5", "mt5", "reference", false, false },
-    { "/parity/mt5_written_by_transformers_5", "mt5-tf5", "mt5", "avx2", false, false },
-    { "/parity/umt5_on_cpu", "umt5", "umt5", "cpu", false, false },
-    { "/parity/umt5_on_avx2", "umt5", "umt5", "avx2", false, false },
-    { "/parity/umt5_on_reference", "umt5", "umt5", "reference", false, false },
-    { "/parity/umt5_with_recompute", "umt5", "umt5", "cpu", true, false },
-    { "/parity/umt5_over_accumulated_batches", "umt5", "umt5", "cpu", false, true },
-    { "/parity/gpt2_on_cpu", "gpt2", "gpt2", "cpu", false, false },
-    { "/parity/gpt2_on_reference", "gpt2", "gpt2", "reference", false, false },
-    { "/parity/gpt2_as_on_the_hub", "gpt2-hub", "gpt2", "avx2", false, false },
-    { "/parity/gpt2_with_recompute", "gpt2", "gpt2", "cpu", true, false },
-    { "/parity/llama_on_cpu", "llama", "llama", "cpu", false, false },
-    { "/parity/llama_on_avx2", "llama", "llama", "avx2", false, false },
-    { "/parity/llama_on_reference", "llama", "llama", "reference", false, false },
-    { "/parity/llama_over_accumulated_batches", "llama", "llama", "cpu", false, true },
-    { "/parity/qwen3_on_cpu", "qwen3", "qwen3", "cpu", false, false },
-    { "/parity/qwen3_on_avx2", "qwen3", "qwen3", "avx2", false, false },
-    { "/parity/qwen3_on_reference", "qwen3", "qwen3", "reference", false, false },
-    { "/parity/qwen3_over_accumulated_batches", "qwen3", "qwen3", "cpu", false, true },
-    { "/parity/bert_on_cpu", "bert", "bert", "cpu", false, false },
-    { "/parity/bert_on_reference", "bert", "bert", "reference", false, false },
-    { "/parity/bert_as_on_the_hub", "bert-hub", "bert", "avx2", false, false },
-    { "/parity/bert_relative_key_on_cpu", "bert-relative-key", "bert-relative-key", "cpu", false, false },
-    { "/parity/bert_relative_key_on_avx2", "bert-relative-key", "bert-relative-key", "avx2", false, false },
-    { "/parity/bert_relative_key_on_reference", "bert-relative-key", "bert-relative-key", "reference", false, false },
-    { "/parity/bert_relative_key_query_on_cpu", "bert-relative-key-query", "bert-relative-key-query", "cpu", false,
-      false },
-    { "/parity/bert_relative_key_query_on_reference", "bert-relative-key-query", "bert-relative-key-query", "reference",
-      false, false },
-    { "/parity/roberta_on_cpu", "roberta", "roberta", "cpu", false, false },
-    { "/parity/roberta_on_reference", "roberta", "roberta", "reference", false, false },
-    { "/parity/bert_untied_on_cpu", "bert-untied", "bert-untied", "cpu", false, false },
-    { "/parity/bert_untied_written_by_transformers_5", "bert-untied-tf5", "bert-untied", "cpu", false, false },
-    { "/parity/roberta_untied_on_reference", "roberta-untied", "roberta-untied", "reference", false, false },
-    { "/parity/roberta_untied_written_by_transformers_5", "roberta-untied-tf5", "roberta-untied", "cpu", false, false },
-    { "/parity/modernbert_with_another_head_on_cpu", "modernbert-head", "modernbert-head", "cpu", false, false },
-    { "/parity/modernbert_with_another_head_on_reference", "modernbert-head", "modernbert-head", "reference", false,
-      false },
-    { "/parity/xglm_with_another_padding_on_cpu", "xglm-padding", "xglm-padding", "cpu", false, false },
-    { "/parity/xglm_with_another_padding_on_reference", "xglm-padding", "xglm-padding", "reference", false, false },
-    { "/parity/fairseq_as_xglm_on_cpu", "xglm", "xglm", "cpu", false, false },
-    { "/parity/fairseq_as_xglm_on_reference", "xglm", "xglm", "reference", false, false },
-    { "/parity/modernbert_on_cpu", "modernbert", "modernbert", "cpu", false, false },
-    { "/parity/modernbert_on_avx2", "modernbert", "modernbert", "avx2", false, false },
-    { "/parity/modernbert_on_reference", "modernbert", "modernbert", "reference", false, false },
-    { "/parity/modernbert_with_recompute", "modernbert", "modernbert", "cpu", true, false },
-    { "/parity/peft_t5_on_cpu", "lora/t5", "lora/t5", "cpu", false, false },
-    { "/parity/peft_t5_on_avx2", "lora/t5", "lora/t5", "avx2", false, false },
-    { "/parity/peft_t5_on_reference", "lora/t5", "lora/t5", "reference", false, false },
-    { "/parity/peft_t5_with_recompute", "lora/t5", "lora/t5", "cpu", true, false },
-    { "/parity/peft_t5_over_accumulated_batches", "lora/t5", "lora/t5", "cpu", false, true },
-    { "/parity/peft_gpt2_on_cpu", "lora/gpt2", "lora/gpt2", "cpu", false, false },
-    { "/parity/peft_gpt2_on_reference", "lora/gpt2", "lora/gpt2", "reference", false, false },
-    { "/parity/peft_llama_on_cpu", "lora/llama", "lora/llama", "cpu", false, false },
-    { "/parity/peft_llama_on_reference", "lora/llama", "lora/llama", "reference", false, false },
-    { "/parity/t5_v1_1_over_accumulated_batches", "t5-v1.1", "t5-v1.1", "cpu", false, true },
-};
-
-static Device *open_device(const char *name)
-{
-    if (strcmp(name, "reference") == 0)
-        return device_open_reference();
-    return device_open_cpu(2, precision_uniform(DT_F32));
-}
 
 static json_t *read_samples(const char *folder)
 {
@@ -281,11 +203,7 @@ static void matches_hugging_face(gconstpointer data)
 {
     const Case *c = data;
     GError *error = NULL;
-    if (strcmp(c->device, "avx2") == 0 && !under_avx2()) {
-        run_under_avx2(c->title);
-        return;
-    }
-    Device *dev = open_device(c->device);
+    Device *dev = c->reference ? device_open_reference() : device_open_cpu(2, precision_uniform(DT_F32));
     const Tolerance *tolerance = dev->precision.compute == DT_F64 ? &f64_tolerance : &f32_tolerance;
     g_autofree char *folder = g_build_filename(FIXTURES, c->folder, NULL);
     g_autofree char *truth = g_build_filename(FIXTURES, c->expected, "expected.safetensors", NULL);
@@ -321,10 +239,69 @@ static void matches_hugging_face(gconstpointer data)
     device_close(dev);
 }
 
+static void matches_under_avx2(void)
+{
+    run_under_avx2("/parity/on_cpu");
+}
+
+/* ---- the cases: every fixture, and a few in other ways ---- */
+
+static void free_case(void *data)
+{
+    Case *c = data;
+    g_free(c->folder);
+    g_free(c->expected);
+    g_free(c);
+}
+
+/* expected: NULL means the folder. */
+static void add_case(GPtrArray *cases, const char *how, const char *folder, const char *expected)
+{
+    g_autofree char *title = g_strdup_printf("/parity/%s/%s", how, folder);
+    Case *c = g_new0(Case, 1);
+    *c = (Case){ .folder = g_strdup(folder),
+                 .expected = g_strdup(expected ? expected : folder),
+                 .reference = strcmp(how, "on_reference") == 0,
+                 .recompute = strcmp(how, "with_recompute") == 0,
+                 .split = strcmp(how, "over_accumulated_batches") == 0 };
+    g_ptr_array_add(cases, c);
+    g_test_add_data_func(title, c, matches_hugging_face);
+}
+
+static void add_cases(GPtrArray *cases, const char *how, const char *const *folders)
+{
+    for (; *folders; folders++)
+        add_case(cases, how, *folders, NULL);
+}
+
+/* Forms of a fixture that have tensors of their own. */
+static void add_forms(GPtrArray *cases)
+{
+    g_auto(GStrv) folders = fixtures_with("config.json");
+    for (char **form = folders; *form; form++) {
+        g_autofree char *base = fixture_of_form(*form);
+        bool own = fixture_has(*form, "model.safetensors") || fixture_has(*form, "model.safetensors.index.json");
+        if (own && !fixture_has(*form, "expected.safetensors"))
+            add_case(cases, "on_cpu", *form, base);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const adapters[] = { "lora/t5", "lora/gpt2", "lora/llama", NULL };
+    static const char *const recomputed[] = { "t5-v1.0", "umt5", "gpt2", "modernbert", "lora/t5", NULL };
+    static const char *const accumulated[] = { "t5-v1.1", "umt5", "llama", "qwen3", "lora/t5", NULL };
     g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-        g_test_add_data_func(cases[i].title, &cases[i], matches_hugging_face);
+    g_autoptr(GPtrArray) cases = g_ptr_array_new_with_free_func(free_case);
+    g_auto(GStrv) fixtures = fixtures_with("expected.safetensors");
+    add_cases(cases, "on_cpu", (const char *const *)fixtures);
+    add_cases(cases, "on_reference", (const char *const *)fixtures);
+    add_cases(cases, "on_cpu", adapters);
+    add_cases(cases, "on_reference", adapters);
+    add_cases(cases, "with_recompute", recomputed);
+    add_cases(cases, "over_accumulated_batches", accumulated);
+    add_forms(cases);
+    if (!under_avx2())
+        g_test_add_func("/parity/on_avx2", matches_under_avx2);
     return g_test_run();
 }
