@@ -35,9 +35,20 @@ expect 0 "loss" "$loam" eval "$work/of-words"
 expect 1 "made with another tokenizer" "$loam" train "$work/config.yaml" run.dir="$work/other-words" data.train="$work/worded" tokenizer.path="$work/tok.model"
 echo "ok: training reads fairseq's words"
 
+expect 0 "2-gram  loss" "$loam" inspect ngrams "$work/data" "$work/data-valid" --tokenizer "$work/tok.model" --order 2
+[ "$(grep -c 'bits per byte$' "$work/out")" = 2 ] || fail "two models: $(cat "$work/out")"
+loss=$(sed -n 's/^2-gram  loss \([0-9.]*\).*/\1/p' "$work/out")
+"$loam" inspect ngrams "$work/data" "$work/data-valid" --json --order 2 >"$work/out"
+exact=$(sed -n 's/.*"order":2,"loss":\([0-9.]*\)}.*/\1/p' "$work/out")
+[ "$(printf %.4f "$exact")" = "$loss" ] || fail "the loss $loss in --json: $(cat "$work/out")"
+expect 1 "--order 9 is out of range: 1 to 8" "$loam" inspect ngrams "$work/data" "$work/data-valid" --order 9
+expect 1 "two datasets are wanted" "$loam" inspect ngrams "$work/data"
+echo "ok: what counting predicts"
+
 expect 0 "of a vocabulary of 300" "$loam" inspect dataset "$work/data" --check
 printf 'four\n\nand eleven \n' >"$work/two.txt"
 "$loam" prepare --tokenizer bytes --out "$work/two" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+expect 1 "made with different tokenizers" "$loam" inspect ngrams "$work/two" "$work/data-valid"
 expect 0 'least 4, median 7.5, mean 7.5, most 11' "$loam" inspect dataset "$work/two"
 
 # An objective that ends its samples itself leaves out the end that a document has in the dataset, so that none has two.

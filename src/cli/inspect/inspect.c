@@ -148,6 +148,7 @@ static bool inspect_model(int argc, char **argv, GError **error)
 
 static const SubVerb sub_verbs[] = {
     { "dataset", inspect_dataset, "a token dataset: counts, lengths, tokenizer, first documents" },
+    { "ngrams", inspect_ngrams, "what counting the training data predicts of held-out data" },
     { "batch", inspect_batch, "what the model sees at a step of a configuration" },
     { "checkpoint", inspect_checkpoint, "the contents of a checkpoint, after verifying it" },
     { "model", inspect_model, "the tensors of a safetensors file or a Hugging Face folder" },

@@ -4,4 +4,5 @@
 #include "base/error.h"
 
 bool inspect_dataset(int argc, char **argv, GError **error);
+bool inspect_ngrams(int argc, char **argv, GError **error);
 bool inspect_batch(int argc, char **argv, GError **error);
