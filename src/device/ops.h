@@ -74,6 +74,7 @@ typedef struct StepScalars {
 /* The numbers of AdamW that are the same in all updates. */
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
+    double rate; /* factor on the step, not on the weight decay */
     /* AdamW with RMS scaling (nanoT5's AdamWScale): the step is multiplied by max(1e-3, rms(w)), and eps is added to √v
      * before the bias correction: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
     bool scale_by_rms;
@@ -91,6 +92,7 @@ typedef struct AdafactorSpec {
     int64_t count;         /* number of elements of the whole tensor, for rms(w) and rms(u) */
     bool scale_parameter;  /* the step size α is lr × max(eps2, rms(w)); false: α = lr */
     bool decay_by_lr;      /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
+    double rate;           /* factor on the step, not on the weight decay */
 } AdafactorSpec;
 
 /* The names of all operations, for what needs no more of op_list.inc than that. */

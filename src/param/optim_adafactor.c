@@ -51,7 +51,8 @@ static AdafactorSpec adafactor_spec(const Optimizer *opt, const State *state)
                             .cols = matrix ? param_cols(param) : param->spec.rows,
                             .count = param->spec.rows * MAX(param->spec.cols, 1),
                             .scale_parameter = config->scale_parameter,
-                            .decay_by_lr = config->decay_by_lr };
+                            .decay_by_lr = config->decay_by_lr,
+                            .rate = optim_rate(state, config->scale_parameter) };
 }
 
 static void adafactor_moments(const Optimizer *opt, const State *state, const Part *part)

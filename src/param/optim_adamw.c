@@ -10,6 +10,7 @@ static void adamw_update(const Optimizer *opt, const State *state, const Part *p
                        .beta2 = config->beta2,
                        .eps = config->eps,
                        .weight_decay = optim_decay(opt, state->param),
+                       .rate = optim_rate(state, config->name == OPTIM_ADAMW_RMS),
                        .scale_by_rms = config->name == OPTIM_ADAMW_RMS,
                        .count = state->param->spec.rows * MAX(state->param->spec.cols, 1) };
     op_adamw(opt->store->dev, part->w, part->rounded, part->kept[M], part->kept[V], part->g,

@@ -23,6 +23,12 @@ double optim_decay(const Optimizer *opt, const Param *param)
     return param->spec.decay || opt->config.decay == DECAY_ALL ? opt->config.weight_decay : 0;
 }
 
+double optim_rate(const State *state, bool relative)
+{
+    const ParamSpec *spec = &state->param->spec;
+    return relative ? spec->rate / spec->size : spec->rate;
+}
+
 Tensor optim_squares(const State *state)
 {
     return tensor_slice_rows(state->sums[SUMS_MOMENTS], 0, 1);

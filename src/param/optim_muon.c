@@ -106,11 +106,12 @@ static void iterate(const Optimizer *opt, const State *state, Work *work)
     work->next = x;
 }
 
-/* The factor on the learning rate by the shape of the whole matrix. */
+/* The factor on the learning rate by the shape of the whole matrix. The original one does not depend on the width, as
+ * µP asks of the norm of steps that are orthogonal matrices. */
 static double shape_factor(const OptimConfig *config, const ParamSpec *spec)
 {
     const double rows = (double)spec->rows, cols = (double)spec->cols;
-    return config->muon_scale == MUON_ORIGINAL ? sqrt(fmax(1, rows / cols)) : 0.2 * sqrt(fmax(rows, cols));
+    return config->muon_scale == MUON_ORIGINAL ? sqrt(fmax(1, rows / cols)) : 0.2 * sqrt(fmax(rows, cols)) * spec->size;
 }
 
 static void muon_update(const Optimizer *opt, const State *state, const Part *part)

@@ -124,6 +124,8 @@ struct Optimizer {
 extern const OptimizerDef *const optimizers[];                              /* indexed by OptimKind */
 void optim_lay_out_state(const Optimizer *opt, State *state, Arena *arena); /* allocates the states of a parameter */
 double optim_decay(const Optimizer *opt, const Param *param);               /* the weight decay of a parameter */
+/* The factor on the learning rate of a parameter. relative: steps are multiplied by the RMS of its weights. */
+double optim_rate(const State *state, bool relative);
 Tensor optim_squares(const State *state); /* (1) f64: the first of the sums of SUMS_MOMENTS, Σ w² */
 void optim_add_squares(const Optimizer *opt, const State *state, const Part *part); /* adds to optim_squares */
 

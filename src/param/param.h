@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "device/device.h"
 
-typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
+typedef enum InitKind { INIT_ZEROS, INIT_CONSTANT, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
 
 /* How tensor-parallel ranks divide a tensor. SPLIT_ROWS, SPLIT_COLS: each rank has a range of rows, or of columns
  * (tensor_parallel_start in comm/tensor_parallel.h); ranges of columns are equally long. */
@@ -53,11 +53,14 @@ typedef struct ParamSpec {
     Split split;
     Tie tie;
     InitKind init;
-    double std;     /* normals: standard deviation after truncation; uniform: the half-width */
+    double std;     /* normals: standard deviation after truncation; uniform: the half-width; constant: the value */
     bool decay;     /* gets weight decay under `optim.decay: matrices`: true for matrices */
     bool frozen;    /* never updated: has no gradient and no optimizer state, but has master weights, which checkpoints
                        save. Fused parameters are all frozen or all trained */
     ParamKind kind; /* params_open makes it PARAM_VECTOR if cols is 0 */
+    /* 1 without µP (model/params/params.c). size: a factor that `std` contains. rate: a factor on the learning rate of
+     * an optimizer whose steps have the same size whatever that of the weights is. */
+    double size, rate;
 } ParamSpec;
 
 /* A rectangular part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, and columns start[1] … start[1] +

@@ -24,8 +24,8 @@ static double draw_element(const ParamSpec *spec, Philox rng, int64_t element)
     switch (spec->init) {
     case INIT_ZEROS:
         return 0;
-    case INIT_ONES:
-        return 1;
+    case INIT_CONSTANT:
+        return spec->std;
     case INIT_NORMAL:
         return spec->std * philox_normal(&rng);
     case INIT_TRUNCATED_NORMAL:

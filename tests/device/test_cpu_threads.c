@@ -117,7 +117,7 @@ static void sumsq(Rig *r)
 
 static void adafactor(Rig *r)
 {
-    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true, .rate = 1 };
     StepScalars scalars = scalars_of(3);
     Tensor w = matrix(r, N, C), row = vector(r, N), col = vector(r, C), g = matrix(r, N, C);
     Tensor sums = arena_vector(&r->arena, DT_F64, 3 + C, "sums");

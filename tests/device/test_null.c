@@ -180,7 +180,7 @@ static void momentum_without_memory(Device *dev, Arena *arena)
     Tensor w = matrix(arena, 3, 4);
     Tensor sum = arena_vector(arena, DT_F64, 1, "sum");
     op_adafactor(dev, w, NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR, w, w, sum, sum,
-                 &(AdafactorSpec){ .beta1 = 0.9 }, &(StepScalars){ .lr = 1 });
+                 &(AdafactorSpec){ .beta1 = 0.9, .rate = 1 }, &(StepScalars){ .lr = 1 });
 }
 
 static const struct {

@@ -419,7 +419,9 @@ static void case_adamw(Rig *r)
     int64_t rows = PICK_SIZE(r, 1, 67), cols = PICK_SIZE(r, 7, 32, 300);
     bool vector = choose(r, 2);
     Tensor rounded = blank(r, rows, cols, 0);
-    AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = PICK(r, 0, 0.1) };
+    AdamwSpec spec = {
+        .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .rate = vector ? 0.25 : 1, .weight_decay = PICK(r, 0, 0.1)
+    };
     spec.scale_by_rms = choose(r, 2);
     spec.count = rows * cols;
     Tensor squares = tensor_vector(allocate(r, sizeof(double)), DT_F64, 1);
@@ -444,13 +446,14 @@ static void case_adafactor(Rig *r)
 {
     int64_t rows = PICK_SIZE(r, 1, 35), cols = PICK_SIZE(r, 7, 600);
     int kind = choose(r, 3); /* factored, not factored, a vector */
-    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3 };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .rate = 1 };
     spec.clip_threshold = PICK(r, 1, 0);
     int offset = spec.clip_threshold > 0 ? 0 : 100;
     int settings = choose(r, 4); /* neither; momentum; decay by the learning rate; both, decay as in T5X */
     spec.beta1 = settings % 2 ? 0.9 : 0;
     spec.weight_decay = settings / 2 ? 0.1 : 0;
     spec.decay_by_lr = settings == 2;
+    spec.rate = settings == 3 ? 0.25 : 1;
     spec.scale_parameter = settings != 1;
     DType state = r->dev->precision.state;
     Tensor w = normal_of(r, r->dev->precision.master, rows, cols, 0, 0.5), v = normal_of(r, state, rows, cols, 0, 0);
@@ -495,7 +498,8 @@ static Member member_of(Rig *r, int64_t rows, int64_t cols, int number)
                               .rows = rows,
                               .cols = cols,
                               .count = rows * cols,
-                              .scale_parameter = true };
+                              .scale_parameter = true,
+                              .rate = 1 };
     t.w = normal_of(r, precision->master, rows, cols, 0, 0.5);
     t.rounded = blank(r, rows, cols, 0);
     t.m = normal_of(r, state, rows, cols, 0, 0);
@@ -543,7 +547,7 @@ static void case_group(Rig *r)
 {
     enum { MEMBERS = 27, STEPS = 6 };
     static const int64_t widths[] = { 7, 600, 32, 300, 1030, 5000, 9001, 17000 };
-    const AdamwSpec adamw = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .scale_by_rms = true };
+    const AdamwSpec adamw = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .rate = 1, .scale_by_rms = true };
     bool is_adamw = choose(r, 2);
     Member members[MEMBERS];
     for (int i = 0; i < MEMBERS; i++)

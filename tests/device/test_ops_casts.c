@@ -110,7 +110,7 @@ static Tensor device_vector(Device *dev, DType dtype, int64_t n, float value)
 /* Written past the cache, or not where size or address are odd: `offset` numbers of memory are left out. */
 static void check_rounded_weights(Device *dev, int64_t n, int64_t offset)
 {
-    const AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .count = n };
+    const AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .rate = 1, .count = n };
     const StepScalars scalars = scalars_of(1);
     Tensor w = device_vector(dev, DT_F32, n, 0), m = device_vector(dev, DT_F32, n, 0);
     Tensor v = device_vector(dev, DT_F32, n, 0), g = device_vector(dev, DT_F32, n, 1);

@@ -94,7 +94,7 @@ static void case_sums(Rig *r)
 static void case_adafactor(Rig *r)
 {
     int64_t cols = PICK_SIZE(r, 1100, 16500), rows = 3;
-    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true, .rate = 1 };
     StepScalars scalars = scalars_of(1);
     DType state = r->dev->precision.state;
     Tensor w = normal_of(r, r->dev->precision.master, rows, cols, 0, 0.5), g = accumulator(r, rows, cols, 0, 1);

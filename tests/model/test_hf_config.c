@@ -198,6 +198,7 @@ static bool is_kept(const char *name)
                                          "model.init_std",
                                          "model.init_scale_outputs",
                                          "model.init_zero_outputs",
+                                         "model.mup",
                                          "model.inner_dropout",
                                          "model.rel_buckets",
                                          "model.rel_max_distance",

@@ -9,11 +9,15 @@ typedef struct View {
 } View;
 
 static const ParamSpec specs[] = {
-    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false, PARAM_MATRIX },
-    { "idle", 1, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-    { "frozen", 2, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
-    { "half.frozen", 3, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
-    { "half", 3, offsetof(View, b), -1, 6, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, true, false, PARAM_MATRIX, 1, 1 },
+    { "idle", 1, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1,
+      1 },
+    { "frozen", 2, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, true, PARAM_MATRIX, 1,
+      1 },
+    { "half.frozen", 3, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, true, PARAM_MATRIX,
+      1, 1 },
+    { "half", 3, offsetof(View, b), -1, 6, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1,
+      1 },
 };
 static const int uses[] = { 3, 0, 2, 1 };
 

@@ -13,9 +13,10 @@ typedef struct View {
 enum { ROWS = 2, COLS = 3, COUNT = ROWS * COLS };
 
 static const ParamSpec specs[] = {
-    { "layer.w", 0, offsetof(View, w), -1, ROWS, COLS, SPLIT_NONE, TIE_NONE, INIT_ZEROS, 0, true, false, PARAM_MATRIX },
+    { "layer.w", 0, offsetof(View, w), -1, ROWS, COLS, SPLIT_NONE, TIE_NONE, INIT_ZEROS, 0, true, false, PARAM_MATRIX,
+      1, 1 },
     { "layer.bias", 0, offsetof(View, bias), -1, COUNT, 0, SPLIT_NONE, TIE_NONE, INIT_ZEROS, 0, false, false,
-      PARAM_MATRIX },
+      PARAM_MATRIX, 1, 1 },
 };
 
 static const double start[COUNT] = { .5, -.25, 1, .125, .75, -1.5 };

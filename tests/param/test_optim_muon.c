@@ -15,7 +15,7 @@ typedef struct View {
 #define FIELD(i) offsetof(View, t[i])
 #define MATRIX(name, i, rows, cols)                                                                                    \
     {                                                                                                                  \
-        name, 0, FIELD(i), -1, rows, cols, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX           \
+        name, 0, FIELD(i), -1, rows, cols, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX, 1, 1     \
     }
 
 /* As in tools/make-muon.py. */
@@ -102,10 +102,10 @@ static void is_torch_in_bf16(void)
 
 /* A parameter of each kind. */
 static const ParamSpec kinds[] = {
-    { "table", 0, FIELD(0), -1, 9, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_EMBEDDING },
-    { "head", 1, FIELD(1), -1, 5, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_HEAD },
-    { "norm", 2, FIELD(2), -1, 4, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_VECTOR },
-    { "q", 2, FIELD(3), -1, 4, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
+    { "table", 0, FIELD(0), -1, 9, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_EMBEDDING, 1, 1 },
+    { "head", 1, FIELD(1), -1, 5, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_HEAD, 1, 1 },
+    { "norm", 2, FIELD(2), -1, 4, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_VECTOR, 1, 1 },
+    { "q", 2, FIELD(3), -1, 4, 4, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX, 1, 1 },
 };
 enum { N_KINDS = G_N_ELEMENTS(kinds), Q = 3 };
 

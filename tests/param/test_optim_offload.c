@@ -14,14 +14,14 @@ typedef struct View {
 
 /* Four buckets, so that each stage has several; one without trained parameters between them. */
 static const ParamSpec specs[] = {
-    { "a.norm", 0, AT(norm), -1, 37, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-    { "a.q", 0, AT(q), AT(qk), 30, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX },
-    { "a.k", 0, AT(k), AT(qk), 20, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.2, true, false, PARAM_MATRIX },
-    { "b.frozen", 1, AT(out), -1, 9, 11, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true, PARAM_MATRIX },
-    { "c.out", 2, AT(out), -1, 65, 33, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
-    { "c.frozen", 2, AT(q), -1, 7, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, true, PARAM_MATRIX },
-    { "d.out", 3, AT(out), -1, 5, 70, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
-    { "e.norm", 4, AT(norm), -1, 70, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+    { "a.norm", 0, AT(norm), -1, 37, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1, 1 },
+    { "a.q", 0, AT(q), AT(qk), 30, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX, 1, 1 },
+    { "a.k", 0, AT(k), AT(qk), 20, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.2, true, false, PARAM_MATRIX, 1, 1 },
+    { "b.frozen", 1, AT(out), -1, 9, 11, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true, PARAM_MATRIX, 1, 1 },
+    { "c.out", 2, AT(out), -1, 65, 33, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX, 1, 1 },
+    { "c.frozen", 2, AT(q), -1, 7, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, true, PARAM_MATRIX, 1, 1 },
+    { "d.out", 3, AT(out), -1, 5, 70, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX, 1, 1 },
+    { "e.norm", 4, AT(norm), -1, 70, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1, 1 },
 };
 
 static OptimConfig config_of(OptimKind kind)

@@ -15,12 +15,12 @@ typedef struct View {
 
 /* Bucket 0: 37 + 30·24 + 20·24 + 50·17 elements; bucket 1: 129·33; bucket 2: frozen. */
 static const ParamSpec specs[] = {
-    { "norm", 0, AT(norm), -1, 37, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-    { "q", 0, AT(q), AT(qk), 30, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX },
-    { "k", 0, AT(k), AT(qk), 20, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.2, true, false, PARAM_MATRIX },
-    { "small", 0, AT(small), -1, 50, 17, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
-    { "out", 1, AT(out), -1, 129, 33, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
-    { "frozen", 2, AT(norm), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
+    { "norm", 0, AT(norm), -1, 37, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1, 1 },
+    { "q", 0, AT(q), AT(qk), 30, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.3, true, false, PARAM_MATRIX, 1, 1 },
+    { "k", 0, AT(k), AT(qk), 20, 24, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.2, true, false, PARAM_MATRIX, 1, 1 },
+    { "small", 0, AT(small), -1, 50, 17, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX, 1, 1 },
+    { "out", 1, AT(out), -1, 129, 33, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX, 1, 1 },
+    { "frozen", 2, AT(norm), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, true, PARAM_MATRIX, 1, 1 },
 };
 enum { N_SPECS = G_N_ELEMENTS(specs), UPDATES = 4, RANKS = 3 };
 static const int64_t bucket_elements[] = { 37 + 50 * 24 + 50 * 17, 129 * 33 };

@@ -8,9 +8,11 @@ typedef struct View {
 } View;
 
 static const ParamSpec specs[] = {
-    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false, PARAM_MATRIX },
-    { "a.bias", 0, offsetof(View, b), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-    { "frozen", 1, offsetof(View, a), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
+    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, true, false, PARAM_MATRIX, 1, 1 },
+    { "a.bias", 0, offsetof(View, b), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1,
+      1 },
+    { "frozen", 1, offsetof(View, a), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, true, PARAM_MATRIX, 1,
+      1 },
 };
 static const int uses[] = { 1, 1 };
 

@@ -18,14 +18,18 @@ typedef struct EmbedView {
 #define EMBED(member) offsetof(EmbedView, member)
 
 static const ParamSpec specs[] = {
-    { "block.norm.w", 0, BLOCK(norm), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-    { "block.q.w", 0, BLOCK(q), BLOCK(qkv), 3, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.5, true, false, PARAM_MATRIX },
-    { "block.k.w", 0, BLOCK(k), BLOCK(qkv), 2, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.25, true, false, PARAM_MATRIX },
-    { "block.v.w", 0, BLOCK(v), BLOCK(qkv), 4, 7, SPLIT_NONE, TIE_NONE, INIT_UNIFORM, 0.25, true, false, PARAM_MATRIX },
+    { "block.norm.w", 0, BLOCK(norm), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1,
+      1 },
+    { "block.q.w", 0, BLOCK(q), BLOCK(qkv), 3, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.5, true, false, PARAM_MATRIX, 1,
+      1 },
+    { "block.k.w", 0, BLOCK(k), BLOCK(qkv), 2, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.25, true, false, PARAM_MATRIX, 1,
+      1 },
+    { "block.v.w", 0, BLOCK(v), BLOCK(qkv), 4, 7, SPLIT_NONE, TIE_NONE, INIT_UNIFORM, 0.25, true, false, PARAM_MATRIX,
+      1, 1 },
     { "block.out.w", 0, BLOCK(out), -1, 7, 5, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.5, true, false,
-      PARAM_MATRIX },
-    { "embed.w", 2, EMBED(table), -1, 11, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
-    { "norm.w", 2, EMBED(norm), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ZEROS, 0, false, false, PARAM_MATRIX },
+      PARAM_MATRIX, 1, 1 },
+    { "embed.w", 2, EMBED(table), -1, 11, 7, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX, 1, 1 },
+    { "norm.w", 2, EMBED(norm), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ZEROS, 0, false, false, PARAM_MATRIX, 1, 1 },
 };
 enum { N_SPECS = G_N_ELEMENTS(specs) };
 

@@ -12,11 +12,12 @@ enum { ROWS = 4, COLS = 5, COUNT = ROWS * COLS };
 
 /* k lies behind q in one matrix: boxes of it begin within the bucket. */
 static const ParamSpec specs[] = {
-    { "q", 0, offsetof(View, q), offsetof(View, qk), 3, COLS, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false,
-      PARAM_MATRIX },
-    { "k", 0, offsetof(View, k), offsetof(View, qk), ROWS, COLS, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false,
-      PARAM_MATRIX },
-    { "bias", 0, offsetof(View, bias), -1, COUNT, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+    { "q", 0, offsetof(View, q), offsetof(View, qk), 3, COLS, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, true, false,
+      PARAM_MATRIX, 1, 1 },
+    { "k", 0, offsetof(View, k), offsetof(View, qk), ROWS, COLS, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, true, false,
+      PARAM_MATRIX, 1, 1 },
+    { "bias", 0, offsetof(View, bias), -1, COUNT, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX,
+      1, 1 },
 };
 
 static Box box_of(int64_t row, int64_t rows, int64_t col, int64_t cols)

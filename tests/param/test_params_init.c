@@ -13,7 +13,7 @@ enum { ROWS = 500, COLS = 400 };
 static ParamStore *one(Device *dev, InitKind init, double std)
 {
     ParamSpec spec = { "layer.w", 0,     offsetof(View, a), -1, ROWS, COLS, SPLIT_NONE, TIE_NONE, init, std,
-                       true,      false, PARAM_MATRIX };
+                       true,      false, PARAM_MATRIX,      1,  1 };
     ParamStore *store = params_open(dev, &spec, 1, NULL, false);
     params_init(store, 7);
     return store;
@@ -74,7 +74,7 @@ static void test_uniform(void)
 
 static void test_constants(void)
 {
-    Moments zeros = moments(INIT_ZEROS, 1), ones = moments(INIT_ONES, 1);
+    Moments zeros = moments(INIT_ZEROS, 1), ones = moments(INIT_CONSTANT, 1);
     g_assert_cmpfloat(zeros.largest, ==, 0);
     g_assert_cmpfloat(ones.largest, ==, 1);
     g_assert_cmpfloat_with_epsilon(ones.mean, 1, 1e-9);
@@ -107,15 +107,16 @@ static void test_elements_are_independent(void)
 
 static const ParamSpec forwards[] = {
     { "a.w", 0, offsetof(View, a), offsetof(View, both), 30, 8, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.1, true,
-      false, PARAM_MATRIX },
+      false, PARAM_MATRIX, 1, 1 },
     { "b.w", 0, offsetof(View, b), offsetof(View, both), 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false,
-      PARAM_MATRIX },
+      PARAM_MATRIX, 1, 1 },
 };
 static const ParamSpec backwards[] = {
-    { "b.w", 0, offsetof(View, b), -1, 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
-    { "other.w", 1, offsetof(View, a), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
+    { "b.w", 0, offsetof(View, b), -1, 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX, 1, 1 },
+    { "other.w", 1, offsetof(View, a), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX, 1,
+      1 },
     { "a.w", 2, offsetof(View, a), -1, 30, 8, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.1, true, false,
-      PARAM_MATRIX },
+      PARAM_MATRIX, 1, 1 },
 };
 
 static double largest_difference(ParamStore *x, ParamStore *y, const char *name)

@@ -21,14 +21,14 @@ static ParamSpec *specs_of(Shape shape, int *n)
 {
     ParamSpec *specs = g_new0(ParamSpec, 1 + 4 * BLOCKS);
     *n = 0;
-    specs[(*n)++] =
-        (ParamSpec){ "table", 0, AT(a), -1, 96, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX };
+    specs[(*n)++] = (ParamSpec){ "table",     0, AT(a), -1,    96,           16, SPLIT_NONE, TIE_NONE,
+                                 INIT_NORMAL, 1, true,  false, PARAM_MATRIX, 1,  1 };
     for (int b = 1; b <= BLOCKS; b++) {
         const ParamSpec block[] = {
-            { "", b, AT(a), AT(ab), 40, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
-            { "", b, AT(b), AT(ab), 56, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
-            { "", b, AT(norm), -1, 13, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
-            { "", b, AT(still), -1, 12, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true, PARAM_MATRIX }
+            { "", b, AT(a), AT(ab), 40, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX, 1, 1 },
+            { "", b, AT(b), AT(ab), 56, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX, 1, 1 },
+            { "", b, AT(norm), -1, 13, 0, SPLIT_NONE, TIE_NONE, INIT_CONSTANT, 1, false, false, PARAM_MATRIX, 1, 1 },
+            { "", b, AT(still), -1, 12, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true, PARAM_MATRIX, 1, 1 }
         };
         const bool present[] = { true, true, shape.vectors, shape.frozen };
         for (int i = 0; i < 4; i++) {

@@ -21,7 +21,8 @@ static double adamw_direction(double m, double v, const AdamwSpec *spec, const S
 void reference_adamw(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                      const AdamwSpec *spec, const StepScalars *scalars)
 {
-    double lr = (double)scalars->lr, step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(squares, spec->count)) : 1);
+    double lr = (double)scalars->lr,
+           step = spec->rate * lr * (spec->scale_by_rms ? fmax(1e-3, rms(squares, spec->count)) : 1);
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
             double gradient = *at(g, i, j) * (double)scalars->clip;
@@ -101,7 +102,7 @@ void reference_adafactor(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
             double gradient = *at(g, i, j) * (double)scalars->clip;
-            double step = alpha * direction(row, col, row_sum, v, gradient, i, j, spec) / clip;
+            double step = spec->rate * alpha * direction(row, col, row_sum, v, gradient, i, j, spec) / clip;
             if (spec->beta1 > 0)
                 step = *at(m, i, j) = spec->beta1 * *at(m, i, j) + (1 - spec->beta1) * step;
             *at(w, i, j) = keep * *at(w, i, j) - step;

@@ -60,7 +60,8 @@ static Bucket *bucket_new(void)
                                    .rows = rows,
                                    .cols = COLS,
                                    .count = rows * COLS,
-                                   .scale_parameter = true };
+                                   .scale_parameter = true,
+                                   .rate = 1 };
     }
     return bucket;
 }
@@ -70,7 +71,8 @@ static StepScalars scalars; /* set by main */
 static void adamw(Device *dev, const Tensors *t)
 {
     op_adamw(dev, t->w, NO_TENSOR, t->m, t->v, t->g, NO_TENSOR,
-             &(AdamwSpec){ .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .count = tensor_count(t->w) }, &scalars);
+             &(AdamwSpec){ .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .rate = 1, .count = tensor_count(t->w) },
+             &scalars);
 }
 
 static Tensor sum(const Tensors *t, int64_t first, int64_t n)

@@ -100,6 +100,7 @@ const OptionRow model_options[] = {
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "model.init=normal: standard deviation of initial weights", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "model.init=normal: initial weights of matrices whose output is added to the residual stream are multiplied by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
     ROW("init_zero_outputs", OPT_BOOL, init_zero_outputs, "false", 0, 0, OPT_IDENTITY, "matrices whose output is added to the residual stream, and an untied projection to the vocabulary, begin as zeros (modded-nanogpt)", NULL),
+    ROW("mup",              OPT_I64, mup, "0", 0, 1048576, OPT_IDENTITY, "µP (Yang et al. 2022): the width at which optim.lr was found; initial weights and learning rates of a wider model follow from it, so that the same optim.lr is good. Heads, as large as there, and model.ffn grow with the width; 0 means off", NULL),
     ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_LEARNING, "dropout rate on embeddings and on the outputs of sublayers", NULL),
     ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_LEARNING, "dropout rate on attention probabilities; -1 means model.dropout", NULL),
     ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_LEARNING, "dropout rate inside the feed-forward network; -1 means model.dropout with model.inner_dropout, else 0", NULL),

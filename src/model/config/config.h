@@ -135,6 +135,7 @@ typedef struct ModelConfig {
     double init_std;         /* INIT_SCHEME_NORMAL: standard deviation */
     bool init_scale_outputs; /* INIT_SCHEME_NORMAL: std of a sublayer's last matrix is init_std · (2 · blocks)^-1/2 */
     bool init_zero_outputs;  /* a sublayer's last matrix and an untied projection to the vocabulary begin as zeros */
+    int64_t mup;             /* width at which the learning rate was found (µP); 0 means no µP */
     double dropout;          /* rate of dropout on embeddings and on the outputs of sublayers */
     double attention_dropout;  /* rate of dropout on attention probabilities; below 0 means `dropout` */
     double activation_dropout; /* dropout in the feed-forward network; below 0: `dropout` if inner_dropout, else 0 */

@@ -287,7 +287,7 @@ static const char *const kept[] = {
     "model.activation", "model.norm_eps", "model.max_positions", "model.position_zero", "model.rotary_base",
     "model.rel_buckets", "model.rel_max_distance", "model.qk_layer_scaling", "model.tie_embeddings",
     "model.head_activation", "model.labels", "model.inner_dropout", "model.init", "model.init_std",
-    "model.init_scale_outputs", "model.init_zero_outputs", "model.sparse_block", "model.sparse_local",
+    "model.init_scale_outputs", "model.init_zero_outputs", "model.mup", "model.sparse_block", "model.sparse_local",
     "model.sparse_window", "model.sparse_n_global", "model.sparse_global", "model.sparse_n_random",
     "model.sparse_horizontal", "model.sparse_rotations", "model.sparse_per_head", "model.sparse_seed", "lora.rank",
     "lora.alpha", "lora.targets", NULL,

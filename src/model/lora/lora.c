@@ -83,7 +83,7 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
         int64_t cols = 0, rows = layer_rows(layer, block, n, strlen(name_prefix), &cols, &split);
         if (rows == 0 || !lora_has(lora, layer->name))
             continue;
-        ParamSpec a = { .bucket = block->bucket, .group = -1, .decay = true }, b = a;
+        ParamSpec a = { .bucket = block->bucket, .group = -1, .decay = true, .size = 1, .rate = 1 }, b = a;
         g_snprintf(a.name, sizeof a.name, "%s%s" LORA_A, name_prefix, layer->name);
         g_snprintf(b.name, sizeof b.name, "%s%s" LORA_B, name_prefix, layer->name);
         a.field = layer->field + offsetof(LoraW, a);

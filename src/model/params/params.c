@@ -38,9 +38,8 @@ static void set_normal(ParamSpec *spec, InitRule rule, const ModelConfig *config
 
 /* init fairseq, as transformer_lm has it: embeddings and projection to the vocabulary normal, std width^-1/2; attention
  * by Glorot & Bengio (2010), q, k and v with gain 2^-1/2; all other matrices uniform within ± in^-1/2. */
-static void set_fairseq(ParamSpec *spec, InitRule rule)
+static void set_fairseq(ParamSpec *spec, InitRule rule, double out, double in)
 {
-    double out = (double)spec->rows, in = (double)spec->cols;
     bool normal = rule == RULE_UNIT || rule == RULE_EMBEDDING || rule == RULE_HEAD;
     spec->init = normal ? INIT_NORMAL : INIT_UNIFORM;
     spec->std = 1 / sqrt(in);
@@ -52,28 +51,27 @@ static void set_fairseq(ParamSpec *spec, InitRule rule)
 
 /* init fan_in, AST-T5's: std (2 in)^-1/2, embeddings uniform of that std, relative biases 0. init fan_out is AST-T5's
  * as its code has it: (2 out)^-1/2, and the embedding drawn as the tied projection (out: vocabulary). */
-static void set_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config)
+static void set_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config, double out, double in)
 {
     bool fan_out = config->init == INIT_SCHEME_FAN_OUT,
          uniform = rule == RULE_UNIT || (rule == RULE_EMBEDDING && !fan_out);
 
     spec->init = rule == RULE_GLOROT ? INIT_ZEROS : uniform ? INIT_UNIFORM : INIT_NORMAL;
-    spec->std = 1 / sqrt(2 * (double)(fan_out && !uniform ? spec->rows : spec->cols));
+    spec->std = 1 / sqrt(2 * (fan_out && !uniform ? out : in));
     if (uniform)
         spec->std *= sqrt(3);
 }
 
-/* Sets spec->init and spec->std by the rule and the shape of spec. */
-static void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config)
+/* Sets spec->init and spec->std by the rule and the shape (out, in). */
+static void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config, double out, double in)
 {
-    const double out = (double)spec->rows, in = (double)spec->cols;
     const double score_scale = config->scale_scores ? 1 : (double)config->head_dim;
     const struct {
         InitKind kind;
         double std;
     } rules[] = {
         [RULE_ZEROS] = { INIT_ZEROS, 0 },
-        [RULE_ONES] = { INIT_ONES, 0 },
+        [RULE_ONES] = { INIT_CONSTANT, 1 },
         [RULE_UNIT] = { INIT_NORMAL, 1 },
         [RULE_EMBEDDING] = { INIT_NORMAL, 1 },
         [RULE_HEAD] = { INIT_TRUNCATED_NORMAL, 1 / sqrt(in) },
@@ -92,9 +90,9 @@ static void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config)
     if (config->init == INIT_SCHEME_NORMAL)
         set_normal(spec, rule, config);
     if (config->init == INIT_SCHEME_FAIRSEQ)
-        set_fairseq(spec, rule);
+        set_fairseq(spec, rule, out, in);
     if (config->init == INIT_SCHEME_FAN_IN || config->init == INIT_SCHEME_FAN_OUT)
-        set_fan(spec, rule, config);
+        set_fan(spec, rule, config, out, in);
     if (config->init_zero_outputs && (is_output(rule) || rule == RULE_HEAD))
         spec->init = INIT_ZEROS;
 }
@@ -138,6 +136,12 @@ static const Division divisions[DIMS] = {
 static const bool is_table[DIMS] = {
     [DIM_VOCAB] = true,    [DIM_BUCKETS] = true, [DIM_POSITIONS] = true,
     [DIM_SEGMENTS] = true, [DIM_MEMORY] = true,  [DIM_DISTANCES] = true,
+};
+
+/* Dimensions that grow with the width. */
+static const bool widens[DIMS] = {
+    [DIM_WIDTH] = true, [DIM_SUBLAYER] = true, [DIM_TWICE_WIDTH] = true, [DIM_ATTENTION] = true,
+    [DIM_KV] = true,    [DIM_FFN] = true,      [DIM_HEADS] = true,
 };
 
 static int64_t dim_size(Dim dim, const ModelConfig *config)
@@ -293,6 +297,56 @@ static const ParamDef block_params[] = {
 };
 /* clang-format on */
 
+/* ---- µP (Yang et al. 2022, table 8): initial sizes and learning rates for which the rate that is best at the width
+ * model.mup is best at any width. The factors on activations that the paper has (1/m on logits, 8/head_dim in place of
+ * head_dim^-1/2 on scores) are factors on the weights before them, so that the model itself is an ordinary one ---- */
+
+/* A factor on the initial size of a parameter, and on the steps of an optimizer such as Adam. */
+typedef struct Mup {
+    double size, rate;
+} Mup;
+
+/* Whether the gain or bias is that of the norm before a tied projection to the vocabulary. */
+static bool norms_logits(const ModelConfig *config, const char *name)
+{
+    const char *norm = config->head_transform ? "transform.norm"
+                       : config->n_dec > 0    ? "decoder.final_norm"
+                                              : "encoder.final_norm";
+    return config->tie_embeddings && g_str_has_prefix(name, norm);
+}
+
+/* m: the width / model.mup. The logits are multiplied by 1/m, apart from what model.scale_embedding (a tied table's
+ * factor width^1/2) and model.scale_logits (width^-1/2) do: by the projection if it has weights of its own, else by the
+ * norm before it. */
+static Mup mup_of(const ParamDef *def, const char *name, const ModelConfig *config, double m)
+{
+    const double table = config->scale_embedding ? 1 / sqrt(m) : 1, done = config->scale_logits ? 1 / sqrt(m) : 1,
+                 query = def->init == RULE_QUERY ? 8 / sqrt((double)config->head_dim) : 1;
+    if (def->init == RULE_EMBEDDING)
+        return (Mup){ table, table };
+    if (norms_logits(config, name))
+        return (Mup){ 1 / (m * table * done), 1 / (m * table * done) };
+    if (def->init == RULE_HEAD)
+        return (Mup){ 1 / (m * done), 1 / (m * done) };
+    if (!widens[def->cols] || is_table[def->rows])
+        return (Mup){ 1, 1 };
+    if (def->rows == DIM_CLASSES || def->rows == DIM_OUTPUTS)
+        return (Mup){ 1 / m, 1 / m };
+    return (Mup){ query / sqrt(m), query / m };
+}
+
+/* Sets the initial weights of a parameter: with model.mup those of the width model.mup, times a factor. */
+static void set_start(ParamSpec *spec, const ParamDef *def, const ModelConfig *config)
+{
+    const double m = config->mup > 0 ? (double)config->width / (double)config->mup : 1;
+    const Mup factors = config->mup > 0 ? mup_of(def, spec->name, config, m) : (Mup){ 1, 1 };
+    init_set(spec, def->init, config, (double)spec->rows / (widens[def->rows] ? m : 1),
+             (double)spec->cols / (widens[def->cols] ? m : 1));
+    spec->std *= factors.size;
+    spec->size = factors.size;
+    spec->rate = factors.rate;
+}
+
 static Split split_of(const ParamDef *def)
 {
     const Division rows = divisions[def->rows], cols = divisions[def->cols];
@@ -335,7 +389,7 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .decay = def->decay,
                              .kind = param_kind(def, bucket) };
         g_snprintf(spec->name, sizeof spec->name, "%s%s", name_prefix, def->name);
-        init_set(spec, def->init, list->config);
+        set_start(spec, def, list->config);
     }
 }
 

@@ -44,7 +44,8 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
 void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                    const AdamwSpec *spec, const StepScalars *scalars)
 {
-    double lr = (double)scalars->lr, step = lr / (1 - scalars->beta1_t), correction2 = sqrt(1 - scalars->beta2_t);
+    double lr = (double)scalars->lr, step = spec->rate * lr / (1 - scalars->beta1_t),
+           correction2 = sqrt(1 - scalars->beta2_t);
     if (spec->scale_by_rms)
         step *= correction2 * fmax(1e-3, rms(squares, spec->count));
     AdamwStep s = { .clip = scalars->clip,
@@ -295,6 +296,6 @@ void KERNEL(adafactor)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor r
     a.beta1 = (float)spec->beta1;
     a.new1 = (float)(1 - spec->beta1);
     a.keep = (float)(1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1));
-    a.step = (float)(alpha / clip);
+    a.step = (float)(spec->rate * alpha / clip);
     apply_update(dev, &a);
 }

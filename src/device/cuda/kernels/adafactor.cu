@@ -179,7 +179,7 @@ struct Step {
             alpha *= fmax(spec.eps2, sqrt(*squares / count));
         if (spec.clip_threshold > 0)
             clip = fmax(1.0, sqrt(*size / count) / spec.clip_threshold);
-        return { (float)(1 - spec.weight_decay * (spec.decay_by_lr ? alpha : 1)), (float)(alpha / clip) };
+        return { (float)(1 - spec.weight_decay * (spec.decay_by_lr ? alpha : 1)), (float)(spec.rate * alpha / clip) };
     }
 
     __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const

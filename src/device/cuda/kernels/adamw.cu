@@ -18,7 +18,8 @@ struct AdamW {
     /* The factors of this update, computed in f64 as on the cpu. */
     __device__ Factors factors(void) const
     {
-        double lr = scalars->lr, step = lr / (1 - scalars->beta1_t), correction2 = sqrt(1 - scalars->beta2_t);
+        double lr = scalars->lr, step = spec.rate * lr / (1 - scalars->beta1_t),
+               correction2 = sqrt(1 - scalars->beta2_t);
         if (spec.scale_by_rms)
             step *= correction2 * fmax(1e-3, sqrt(*squares / (double)spec.count));
         return { scalars->clip, (float)(1 - lr * spec.weight_decay), (float)step,
