@@ -109,7 +109,7 @@ int64_t trainer_about_steps(const Trainer *t)
     double all = (double)t->length.steps;
     if (t->length.tokens > 0)
         all = (double)state->steps * t->length.tokens / (double)MAX(state->tokens, 1);
-    else if (t->length.samples > 0)
+    else if (t->length.samples > 0 && t->length.steps < 0)
         all = (double)state->steps * (double)t->length.samples / (double)MAX(state->samples, 1);
     return MAX(state->steps, (int64_t)ceil(all));
 }
