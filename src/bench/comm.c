@@ -361,5 +361,5 @@ bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **
     Bench all = { .options = options, .config = config };
     loaded = loaded && check(options, config, error);
     all.n = loaded ? (size_t)(options->most * 1e6 / sizeof(float)) : 0;
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_comm_rank, &all, error);
+    return launch_agree(config, "", loaded, error) && launch_ranks(config, run_comm_rank, &all, error);
 }

@@ -212,5 +212,5 @@ bool bench_step(const BenchStep *options, const Config *config, bool loaded, GEr
 {
     const Bench all = { .options = options, .config = *config };
     loaded = loaded && (options->trace == NULL || trace_check(options->trace, error));
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_step_rank, &all, error);
+    return launch_agree(config, "", loaded, error) && launch_ranks(config, run_step_rank, &all, error);
 }

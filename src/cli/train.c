@@ -121,6 +121,17 @@ static void note_other_folder(const Config *config, const char *path, char **giv
                     config->run.dir, path, init, path);
 }
 
+/* The switches that decide which runs the command trains, "--seeds 2 --sweep optim.lr=1e-4,3e-4". g_free. */
+static char *describe_switches(void)
+{
+    GString *text = g_string_new(rehearse ? "--rehearse" : "");
+    if (seeds)
+        g_string_append_printf(text, "--seeds %s", seeds);
+    for (char **sweep = sweeps; sweep && *sweep; sweep++)
+        g_string_append_printf(text, "%s--sweep %s", text->len > 0 ? " " : "", *sweep);
+    return g_string_free(text, false);
+}
+
 /* ---- several runs of one configuration, one after another ---- */
 
 /* The configuration that --sweep and --seeds vary. */
@@ -275,19 +286,18 @@ static bool load_one_run(Config *config, const ManyRuns *many, const char *dir, 
     return config_load(config, many->path, (char **)overrides->pdata, (int)overrides->len, error);
 }
 
-/* run.dir of the configuration; g_free. */
-static char *find_dir(const ManyRuns *many, GError **error)
+/* Loads the configuration. Returns its run.dir; g_free. */
+static char *find_dir(const ManyRuns *many, Config *config, GError **error)
 {
-    g_auto(Config) config = { 0 };
     g_autofree char *run = run_of(many->path);
     if (run || !g_file_test(many->path, G_FILE_TEST_IS_REGULAR))
         return fail_user(error, "%s: --seeds and --sweep take a configuration file, and make runs below its run.dir",
                          many->path);
-    if (!config_load(&config, many->path, many->overrides, many->n_overrides, error))
+    if (!config_load(config, many->path, many->overrides, many->n_overrides, error))
         return NULL;
-    g_autofree char *taken = *config.run.dir ? run_of(config.run.dir) : NULL;
-    if (*config.run.dir && taken == NULL)
-        return g_strdup(config.run.dir);
+    g_autofree char *taken = *config->run.dir ? run_of(config->run.dir) : NULL;
+    if (*config->run.dir && taken == NULL)
+        return g_strdup(config->run.dir);
     return fail_user(error,
                      taken ? "run.dir %s is a run; --seeds and --sweep make runs below it: choose another folder"
                            : "run.dir is not set%s: the folder of the runs, such as run.dir=runs/a",
@@ -474,11 +484,12 @@ static bool check_swept(const ManyRuns *many, const GPtrArray *runs, GError **er
  * loss is not finite at its learning rate, the other runs are still trained, and its error is returned in the end. */
 static bool train_many(const ManyRuns *many, GError **error)
 {
-    g_autofree char *dir = find_dir(many, error);
+    g_auto(Config) config = { 0 };
+    g_autofree char *dir = find_dir(many, &config, error), *switches = describe_switches();
     g_autoptr(GPtrArray) runs = dir ? plan_runs(error) : NULL;
     GError *failed = NULL;
-    if (runs == NULL || !check_swept(many, runs, error) || !check_runs(many, dir, runs, error) ||
-        !train_all(many, dir, runs, &failed, error)) {
+    const bool good = runs && check_swept(many, runs, error) && check_runs(many, dir, runs, error);
+    if (!train_agree(&config, switches, good, error) || !train_all(many, dir, runs, &failed, error)) {
         g_clear_error(&failed);
         return false;
     }
@@ -510,5 +521,6 @@ bool verb_train(int argc, char **argv, GError **error)
                                  : config_load_run(&config, argv[1], argv + 2, argc - 2, error);
     if (loaded && !rehearse)
         note_other_folder(&config, argv[1], argv + 2, argc - 2);
-    return train_agree(&config, loaded, error) && train_run(&config, trace, NULL, error);
+    g_autofree char *switches = describe_switches();
+    return train_agree(&config, switches, loaded, error) && train_run(&config, trace, NULL, error);
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGREE_S 600.0 /* as long does a rank without a configuration wait for the others */
+#define SWITCHES 1024  /* bytes */
+#define AGREE_S  600.0 /* as long does a rank without a configuration wait for the others */
 
 static Comm *opened; /* MPI's group of all processes; NULL until it is opened */
 
@@ -95,7 +96,24 @@ static bool find_world(const Config *config, Comm **world, GError **error)
     return true;
 }
 
-bool launch_agree(const Config *config, bool loaded, GError **error)
+/* Whether all processes have the switches of rank 0; of longer ones only the first SWITCHES bytes are compared. */
+static bool compare_switches(const char *switches, GError **error)
+{
+    const int ranks = comm_size(opened);
+    char own[SWITCHES] = "";
+    g_autofree char(*all)[SWITCHES] = g_malloc0((gsize)SWITCHES * (gsize)ranks);
+    g_strlcpy(own, switches, SWITCHES);
+    comm_share(opened, all, own, SWITCHES);
+    for (int r = 1; comm_check(opened, error) && r < ranks; r++)
+        if (strcmp(all[r], all[0]) != 0)
+            return fail_user(error,
+                             "rank %d was started with %s, rank 0 with %s: start all ranks with the same options", r,
+                             *all[r] ? all[r] : "no --seeds, --sweep or --rehearse",
+                             *all[0] ? all[0] : "no --seeds, --sweep or --rehearse");
+    return comm_check(opened, error);
+}
+
+bool launch_agree(const Config *config, const char *switches, bool loaded, GError **error)
 {
     const CommLaunch launch = comm_launch();
     g_autoptr(GError) unreachable = NULL;
@@ -110,7 +128,7 @@ bool launch_agree(const Config *config, bool loaded, GError **error)
             g_propagate_error(error, g_steal_pointer(&unreachable));
         return false;
     }
-    return comm_agree(opened, loaded, error);
+    return comm_agree(opened, loaded, error) && compare_switches(switches, error);
 }
 
 /* Restricts a rank that is a thread of this process to its share of the cores (cores_take), before it opens a device,

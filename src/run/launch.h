@@ -4,9 +4,10 @@
 #include "run/config/config.h"
 
 /* Tells the processes of a launcher whether each has loaded its configuration; loaded false: *error is set. If one has
- * not, all fail with the error of the lowest rank that has not, since only rank 0 writes to the terminal. Without a
- * launcher it returns `loaded`. */
-bool launch_agree(const Config *config, bool loaded, GError **error);
+ * not, all fail with the error of the lowest rank that has not, since only rank 0 writes to the terminal. All fail,
+ * too, if their switches differ: the options with -- that decide what the command does, "--seeds 2". Without a launcher
+ * it returns `loaded`. */
+bool launch_agree(const Config *config, const char *switches, bool loaded, GError **error);
 
 /* What a rank does; an error of one rank ends the command. */
 typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);

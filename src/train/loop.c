@@ -260,10 +260,10 @@ static bool run_training_rank(Comm *ranks, const void *context, GError **error)
     return done;
 }
 
-bool train_agree(const Config *config, bool loaded, GError **error)
+bool train_agree(const Config *config, const char *switches, bool loaded, GError **error)
 {
     stop_catch_signals();
-    return launch_agree(config, loaded, error);
+    return launch_agree(config, switches, loaded, error);
 }
 
 bool train_run(const Config *config, const char *trace, char **ignored, GError **error)

@@ -12,7 +12,7 @@ bool train_run(const Config *config, const char *trace, char **ignored, GError *
 /* Catches signals (stop_catch_signals), then calls launch_agree, which starts MPI: in this order MPI's threads have the
  * signals blocked, too. To be called before train_run by every process that a launcher may have started, also if it
  * could not load its configuration. */
-bool train_agree(const Config *config, bool loaded, GError **error);
+bool train_agree(const Config *config, const char *switches, bool loaded, GError **error);
 
 /* ---- rollback.c: puts a run back to one of its checkpoints, reversibly until the run saves again. Everything that is
  * taken from the run lies in RUN/rollback/: later checkpoints, and config.yaml, what services write (services_written)

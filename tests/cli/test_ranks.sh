@@ -52,6 +52,13 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/seeds" 'train.length=1 steps' --seeds 2 >"$work/table" 2>"$work/err" ||
         fail "seeds: $(tail -n 3 "$work/err")"
     [ "$(grep -c '^all runs' "$work/table")" = 1 ] || fail "one table for all ranks: $(cat "$work/table")"
+    # Ranks that would train other runs than rank 0 would wait for it for ever, also if one's sweep is refused.
+    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/apart" --seeds 2 : -np 1 "$loam" train "$config" run.dir="$work/apart" >"$work/table" 2>"$work/err" &&
+        fail "--seeds on one rank"
+    grep -q 'rank 1 was started with no --seeds, --sweep or --rehearse, rank 0 with --seeds 2: start all ranks' "$work/err" || fail "$(cat "$work/err")"
+    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/apart" --seeds 2 : -np 1 "$loam" train "$config" run.dir="$work/apart" --seeds 0 >"$work/table" 2>"$work/err" &&
+        fail "--seeds 0 on rank 1"
+    grep -q 'rank 1 on .*: --seeds is "0"' "$work/err" && [ ! -e "$work/apart" ] || fail "$(cat "$work/err")"
     "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/none" data.train=/none 2>"$work/err" && fail "no dataset"
     [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
     # A run of three threads goes on as two processes, which are as many as mpirun says.
