@@ -141,6 +141,34 @@ static bool changed_between(const Run *a, const Run *b, const char *option, int6
     return hash_a && hash_b && hash_a != hash_b && strcmp(option_value(a, option), option_value(b, option)) == 0;
 }
 
+/* Warns if a run's held-out loss is that of another objective than the first run's, or of other noise. */
+static void warn_of_objectives(const Run *runs, int n)
+{
+    static const char *const deciding[] = {
+        "data.objective",
+        "data.noise_density",
+        "data.mean_span_length",
+        "data.whole_word",
+        "data.max_ngram",
+        "data.sentence_pairs",
+        "data.subtrees",
+        "data.subtree_span_length",
+        "data.identifier_share",
+        "data.identifier_probability",
+        NULL,
+    };
+    for (int i = 1; i < n; i++)
+        for (const char *const *name = deciding; *name; name++) {
+            const char *was = option_value(&runs[0], *name), *is = option_value(&runs[i], *name);
+            if (strcmp(was, is) == 0 || !runs[0].history.held_out || !runs[i].history.held_out)
+                continue;
+            log_warning(
+                "the held-out losses of %s and %s are of other targets (%s: %s and %s): they cannot be compared",
+                runs[0].name, runs[i].name, *name, was, is);
+            return;
+        }
+}
+
 /* Warns if data.train, train.init or the first held-out set is another one than that of the first run: its path may be
  * the same. The examples of a task are those in each run's folder. */
 static void warn_of_sources(const Run *runs, int n)
@@ -470,6 +498,7 @@ bool verb_compare(int argc, char **argv, GError **error)
     const bool read = read_runs(runs, (char *const *)paths->pdata, &n, error);
     if (read)
         warn_of_sources(runs, n);
+    warn_of_objectives(runs, n);
     bool good = read && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);

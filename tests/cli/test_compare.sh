@@ -58,6 +58,11 @@ expect 0 'torn: ended' "$loam" status "$work/torn"
 grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the losses of one run: $(cat "$work/table")"
 ! grep -q option "$work/table" || fail "options of one run: $(cat "$work/table")"
 "$loam" compare "$work/a" --json | sed -n 1p | grep -q '^{"kind":"valid","step":' || fail "JSON of one run"
+# Losses of the same samples with more noise are of other targets.
+for noise in 0.15 0.3; do
+    "$loam" train "$work/config.yaml" run.dir="$work/noise/$noise" data.noise_density=$noise train.length=1 2>"$work/err" || fail "$(cat "$work/err")"
+done
+expect 0 "are of other targets (data.noise_density: 0.3 and 0.15): they cannot be compared" "$loam" compare "$work/noise"
 # Data that were made again by the same path between two runs: the losses are of other samples.
 put() { for end in bin idx json; do cp "$work/$1.$end" "$work/$2.$end"; done; }
 for n in 1 2; do
