@@ -72,6 +72,8 @@ cp -r renamed lost && rm -r lost/task
 expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; --task task.valid=TABLE' "$loam" eval lost
 expect 1 'lost/task/train-valid, the held-out examples that the run kept, is gone; loam task show RUN' "$loam" inspect batch lost --valid
 expect 1 'lost/task/train, the examples that the run kept, is gone; loam task show RUN' "$loam" inspect batch lost
+expect 1 'lost/task/train, the examples that the run kept, is gone; loam task show RUN' "$loam" inspect dataset lost/task/train
+expect 1 'lost@best names a checkpoint; wanted is a configuration file or a run: lost' "$loam" plan lost@best
 expect 0 'input' "$loam" task show lost/config.yaml
 sed '7s/\t.*//' kept.tsv >short.tsv # a row that both passes over the table leave out is told once
 "$loam" eval renamed --task --shots 1 --samples 2 task.data=short.tsv task.valid=20% task.on_error=skip >out 2>err || fail "$(cat err)"

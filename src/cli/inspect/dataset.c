@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
+#include "run/config/config.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,7 +43,7 @@ typedef struct Lengths {
     int n_powers;
 } Lengths;
 
-static const char *dtype_name(int dtype)
+static const char *name_of_dtype(int dtype)
 {
     static const char *const names[] = { "?", "u8", "i8", "i16", "i32", "i64", "?", "?", "u16", "u32", "u64" };
     return names[CLAMP(dtype, 0, 10)];
@@ -149,7 +151,7 @@ static bool print_dataset_json(const Dataset *data, const Lengths *lengths, cons
         json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:f, s:f, s:I}, s:o, s:o, s:o*, s:o*, s:o*, s:O*}",
                   "prefix", data->name, "documents", (json_int_t)lengths->n, "sequences",
                   (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set), "dtype",
-                  dtype_name(indexed_dtype(data->set)), "tokenizer_hash", meta->tokenizer_hash, "vocab",
+                  name_of_dtype(indexed_dtype(data->set)), "tokenizer_hash", meta->tokenizer_hash, "vocab",
                   (json_int_t)meta->vocab, "append_eod", meta->append_eod, "length", "min", (json_int_t)lengths->min,
                   "median", lengths->median, "mean", lengths->mean, "max", (json_int_t)lengths->max, "histogram",
                   histogram, "first", shown, "invalid_utf8", replaced ? json_true() : NULL, "labels",
@@ -235,7 +237,8 @@ static bool print_tree(const Dataset *data, int64_t document, const Tokenizer *t
 static bool print_dataset_text(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, GError **error)
 {
     g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
-    printf("%s: %s documents, %s tokens (%s)\n", data->name, documents, tokens, dtype_name(indexed_dtype(data->set)));
+    printf("%s: %s documents, %s tokens (%s)\n", data->name, documents, tokens,
+           name_of_dtype(indexed_dtype(data->set)));
     if (data->meta.tokenizer_hash)
         printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->meta.tokenizer_hash,
                data->meta.vocab, data->meta.append_eod ? "yes" : "no");
@@ -330,6 +333,16 @@ static bool show_dataset(const Dataset *data, const Tokenizer *tok, GError **err
     return good && judge(data, &found, vocab, error);
 }
 
+/* Fails if the dataset is a run's copy of its task's examples, and is gone. */
+static bool check_kept(const char *prefix, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *run = g_path_get_dirname(folder),
+                    *file = g_build_filename(run, "config.yaml", NULL);
+    g_auto(Config) config = { 0 };
+    return !g_str_has_suffix(folder, "/task") || !run_has_config(run) || !config_load(&config, file, NULL, 0, NULL) ||
+           config_check_kept(&config, prefix, "loam task show RUN/config.yaml prints those of its table", error);
+}
+
 bool inspect_dataset(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -341,6 +354,8 @@ bool inspect_dataset(int argc, char **argv, GError **error)
                          n_shown);
     if (g_str_has_suffix(argv[1], ".bin") || g_str_has_suffix(argv[1], ".idx"))
         *strrchr(argv[1], '.') = 0;
+    if (!check_kept(argv[1], error))
+        return false;
     g_autoptr(Dataset) data = dataset_open(argv[1], error);
     g_autoptr(Tokenizer) tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
     return data && (tok || !tokenizer_file) && show_dataset(data, tok, error);

@@ -36,6 +36,15 @@ static void clear_resolved(Config *copy)
         g_free(paths[i]);
 }
 
+/* Fails if PATH is RUN@best or RUN@12000, as verbs that open a model take it. */
+static bool check_no_checkpoint(const char *path, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    g_autofree char *before = at ? g_strndup(path, (gsize)(at - path)) : NULL, *run = before ? run_of(before) : NULL;
+    return run == NULL || g_file_test(path, G_FILE_TEST_EXISTS) ||
+           fail_user(error, "%s names a checkpoint; wanted is a configuration file or a run: %s", path, before);
+}
+
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     g_autofree char *dir = run_of(path);
@@ -44,7 +53,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
     if (dir == NULL && strchr(path, '=') && !g_file_test(path, G_FILE_TEST_EXISTS))
         return fail_user(error, "CONFIG.yaml or RUN comes first, options such as %s after it", path);
     if (dir == NULL)
-        return config_load(config, path, overrides, n_overrides, error);
+        return check_no_checkpoint(path, error) && config_load(config, path, overrides, n_overrides, error);
     g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL, NULL);
     g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
     if (io_refused(file, error))
