@@ -75,7 +75,7 @@ done
 rm keep/metrics.jsonl
 expect 0 'warning: keep/metrics.jsonl is gone: it is made again, and holds nothing of what came before step 40' "$loam" train keep 'train.length=42 steps'
 # The checkpoints that train.keep_every names have to be saved.
-expect 0 'warning: train.keep_every is 10 steps, no multiple of train.save_every, 4 steps: only' $first run.dir=lcm train.save_every=4 train.keep_every=10
+expect 0 'warning: train.keep_every is 10 steps, no multiple of train.save_every, 4 steps: of the checkpoints that train.save_every makes only' $first run.dir=lcm train.save_every=4 train.keep_every=10
 expect 0 'with train.save_every=1m no save is due at multiples of 10 steps' $first run.dir=clock train.save_every=1m train.keep_every=10
 $first run.dir=multiple train.save_every=5 train.keep_every=10 2>err && ! grep -q 'keep_every' err || fail "$(cat err)"
 

@@ -151,8 +151,8 @@ static void advise_keep(const Config *config)
                     " steps, so few or none of the checkpoints stay; give train.save_every in steps",
                     period, train->keep_every);
     else if (every.unit == UNIT_STEPS && train->keep_every % (int64_t)every.value != 0)
-        log_warning("train.keep_every is %" PRId64 " steps, no multiple of train.save_every, %s: only checkpoints at "
-                    "multiples of both stay",
+        log_warning("train.keep_every is %" PRId64 " steps, no multiple of train.save_every, %s: of the checkpoints "
+                    "that train.save_every makes only those at multiples of both stay",
                     train->keep_every, period);
 }
 
