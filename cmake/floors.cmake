@@ -3,7 +3,8 @@ set(LOAM_FLOORS base format text data scores device comm param nn model eval run
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZMA
                    ${BZIP2_LIBRARY})
-set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
+set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP PkgConfig::SNAPPY PkgConfig::LZ4
+                     PkgConfig::BROTLI)
 set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2
                    PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})
 set(libraries_data PkgConfig::XXHASH PkgConfig::JANSSON)

@@ -45,9 +45,9 @@ static void add_file(const List *list, const char *path, const struct stat *info
                           .in_folder = in_folder,
                           .nameless = by_name && !strchr(name, '.'),
                           .bytes = (uint64_t)info->st_size };
-    const bool rows = record_traits(file->format)->columns;
+    const RecordTraits *traits = record_traits(file->format);
     file->probe = in_folder && (file->format == RECORD_FILE || json);
-    file->table = by_name && (rows ? in_folder : !foreign_check_name(name, NULL));
+    file->table = by_name && (traits->delimiter ? in_folder : !traits->values && !foreign_check_name(name, NULL));
     if (file->nameless || (in_folder && json)) {
         file->otherwise = json ? RECORD_FILE : file->format;
         file->format = RECORD_JSONL;

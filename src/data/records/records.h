@@ -55,8 +55,9 @@ char *record_copy(const Record *record, const char *rows);
 /* Formats of labelled data (task.format) and of corpora (--input-format):
  * TSV: a table; cells are separated by tabs, quotes are text
  * CSV: a table; cells are separated by commas, quotes as in RFC 4180
- * JSONL: one object per line */
-#define RECORD_ROW_FORMATS(X) X(TSV, tsv) X(CSV, csv) X(JSONL, jsonl)
+ * JSONL: one object per line
+ * PARQUET: a table of columns; a field may be a number, a list or an object, too */
+#define RECORD_ROW_FORMATS(X) X(TSV, tsv) X(CSV, csv) X(JSONL, jsonl) X(PARQUET, parquet)
 /* Formats of labelled data only:
  * JSON: the whole file is one JSON value, and RecordSource.rows says where its records are
  * PARALLEL: several files, such as "a.en,a.de": line i of each file is a field of record i; the field's name is the
@@ -88,9 +89,10 @@ extern const char *const record_corpus_format_names[]; /* "tsv", …, NULL */
 /* What is true of all files of a format. */
 typedef struct RecordTraits {
     bool values;    /* records have fields, which record.c reads; false: they are texts */
-    bool columns;   /* each record has the same fields: errors name them, and corpora leave out such files of folders */
+    bool columns;   /* each record has the same fields: errors name them */
     char delimiter; /* the character between cells, unless an option sets another one; 0 means that there are none, and
-                       that header, delimiter and quotes of RecordSource have no effect */
+                       that header, delimiter and quotes of RecordSource have no effect. Corpora leave out files of
+                       folders that have one */
     bool names_read; /* RecordSource.columns has an effect */
 } RecordTraits;
 const RecordTraits *record_traits(RecordFormat format);
@@ -112,6 +114,8 @@ typedef struct RecordSource {
                        name says no format is read like .csv */
     const char *delimiter_option; /* the option that chooses `delimiter`, for messages; NULL means task.delimiter */
     RecordChoice quotes;          /* tables: whether cells may be quoted; RECORD_BY_FORMAT means only in .csv */
+    char *const *fields; /* NULL-terminated list of the fields that will be asked for, with dots as in record_texts;
+                            those of other columns of Parquet are null. NULL means all */
     bool any_text; /* JSON lines: escapes that no text can hold, of a NUL or half a surrogate pair, are read as U+FFFD
                       (Record.replaced); false: they are errors */
 
