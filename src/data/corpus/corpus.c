@@ -11,8 +11,12 @@
 
 #define NAMED 10 /* documents and files left out that are named one by one */
 
+/* Fields that hold the language of a document, if CorpusOptions names none. */
+static const char *const usual_languages[] = { "language", "lang", "path" };
+
 struct Corpus {
     CorpusOptions options; /* a copy: `fields` is owned, has at least one entry and is used instead of `field` */
+    GPtrArray *asked;      /* RecordSource.fields */
     char *language;        /* result of corpus_language for the current document; NULL if it was not asked for yet */
     GArray *field_ends;    /* of size_t: the byte of the current document at which each field ends */
     GPtrArray *files;      /* of CorpusFile * */
@@ -131,6 +135,22 @@ bool corpus_set_format(CorpusOptions *options, const char *format, const char *d
            fail_user(error, "--input-format %s: %s is wanted", format, names);
 }
 
+/* The fields of records that will be asked for, NULL-terminated; their names are borrowed. */
+static GPtrArray *list_asked(const CorpusOptions *options)
+{
+    GPtrArray *asked = g_ptr_array_new();
+    for (char **field = options->fields; *field; field++)
+        g_ptr_array_add(asked, *field);
+    if (options->other_field)
+        g_ptr_array_add(asked, (gpointer)(uintptr_t)options->other_field);
+    if (options->languages && options->language_field)
+        g_ptr_array_add(asked, (gpointer)(uintptr_t)options->language_field);
+    for (size_t i = 0; options->languages && !options->language_field && i < G_N_ELEMENTS(usual_languages); i++)
+        g_ptr_array_add(asked, (gpointer)(uintptr_t)usual_languages[i]);
+    g_ptr_array_add(asked, NULL);
+    return asked;
+}
+
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
 {
     char *one[] = { (char *)(options->field ? options->field : "text"), NULL };
@@ -145,6 +165,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     corpus->files = g_steal_pointer(&files);
     corpus->options = *options;
     corpus->options.fields = g_strdupv(options->fields && options->fields[0] ? options->fields : one);
+    corpus->asked = list_asked(&corpus->options);
     corpus->field_ends = g_array_new(false, false, sizeof(size_t));
     corpus->document = g_string_new(NULL);
     for (guint i = 0; i < corpus->files->len; i++)
@@ -168,6 +189,7 @@ void corpus_close(Corpus *corpus)
     close_file(corpus);
     g_ptr_array_unref(corpus->files);
     g_string_free(corpus->document, true);
+    g_ptr_array_unref(corpus->asked);
     g_strfreev(corpus->options.fields);
     g_free(corpus->language);
     g_array_unref(corpus->field_ends);
@@ -195,7 +217,7 @@ static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)corpus->record.levels[0], name,
-                        value) if (json_is_string(value) && names->len < 200)
+                        value) if ((corpus->record.columns || json_is_string(value)) && names->len < 200)
         g_string_append_printf(names, "%s\"%s\"", names->len ? ", " : "", name);
     corpus->broken = corpus->record.columns != NULL; /* no row of a table has another column */
     if (corpus->broken)
@@ -272,6 +294,7 @@ static bool open_records(Corpus *corpus, bool *foreign, GError **error)
                                   .delimiter = options->delimiter,
                                   .delimiter_option = "--delimiter",
                                   .texts = true,
+                                  .fields = (char *const *)corpus->asked->pdata,
                                   .otherwise = file->otherwise == RECORD_TEXT && parts ? RECORD_PARTS : file->otherwise,
                                   /* In a folder a file without suffix may be anything: it must have the text. */
                                   .first_field = file->nameless && file->in_folder ? options->fields[0] : NULL,
@@ -415,7 +438,6 @@ const Record *corpus_record(const Corpus *corpus)
 
 const char *corpus_language(Corpus *corpus)
 {
-    static const char *const usual[] = { "language", "lang", "path" };
     const char *field = corpus->options.language_field;
     const json_t *value = field ? record_value(&corpus->record, field) : NULL;
     if (corpus->record.n_levels == 0) {
@@ -423,8 +445,8 @@ const char *corpus_language(Corpus *corpus)
         corpus->language = byte_stream_stem(corpus->file->path);
         return corpus->language;
     }
-    for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual); i++)
-        value = record_value(&corpus->record, usual[i]);
+    for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual_languages); i++)
+        value = record_value(&corpus->record, usual_languages[i]);
     corpus->counts.named += field && json_is_string(value);
     corpus->counts.unnamed += field && !json_is_string(value);
     return json_is_string(value) ? json_string_value(value) : "";

@@ -3,14 +3,14 @@
  * - The end of a file's name tells its format (record_corpus_format_of_name).
  * - .txt: an empty line ends a document; with CorpusOptions.whole_file a file is one document.
  * - Records with fields: one or several of them are the text of a document. A .json file in a folder whose first line
- * is not a JSON object is one document. A table in a folder (RecordTraits.columns) is ignored with a warning, unless
- * CorpusOptions.format says that all files are tables.
- * - .gz, .zst, .xz and .bz2 of these are decompressed.
+ * is not a JSON object is one document. A .csv or .tsv in a folder (RecordTraits.delimiter) is ignored with a warning,
+ * unless CorpusOptions.format says that all files are tables.
+ * - .gz, .zst, .xz and .bz2 of these, except .parquet, are decompressed.
  * - A file of no format is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file
  * without a suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like
  * .jsonl if its first line is a JSON object.
  * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON and tables; one warning is logged.
- * - Files that are not text (base/foreign.h), such as .parquet, are an error if they are named, and ignored with a
+ * - Files that are not text (base/foreign.h), such as .feather, are an error if they are named, and ignored with a
  * warning in a folder. */
 #pragma once
 
@@ -34,6 +34,8 @@ typedef struct CorpusOptions {
         *interrupted;           /* a flag that a signal handler sets to end the corpus early; NULL means none */
     const char *language_field; /* the field of JSON objects that holds the programming language; NULL means the first
                                    of language, lang and path that holds a string */
+    bool languages;          /* corpus_language will be called */
+    const char *other_field; /* a field that corpus_record will be asked for, too; NULL means none */
 } CorpusOptions;
 
 /* Counts over the files and documents that corpus_next has read so far. */
@@ -84,7 +86,7 @@ typedef struct CorpusFile {
     RecordFormat format;    /* not RECORD_AUTO */
     RecordFormat otherwise; /* RecordSource.otherwise */
     bool in_folder;         /* it was found in a folder, not named */
-    bool table;             /* a table that is not read (.parquet, …; in a folder also .csv) */
+    bool table;             /* a table that is not read (.feather, …; in a folder also .csv) */
     bool nameless;          /* a file without suffix: JSON lines if the first line is an object */
     bool probe; /* the file was found in a folder, so its content decides: a file with an unknown suffix is ignored
                    unless it is text; a .json is one document unless its first line is a JSON object */

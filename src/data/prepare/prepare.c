@@ -238,6 +238,8 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
                          tokenizer_path(run->tok));
     CorpusOptions corpus = options->corpus;
     corpus.outputs = files;
+    corpus.languages = options->programs != NULL;
+    corpus.other_field = options->rules ? options->rules->licence_field : NULL;
     run->corpus = corpus_open(paths, n_paths, &corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))
         return false;

@@ -49,6 +49,12 @@ const json_t *record_value(const Record *record, const char *name)
     return value;
 }
 
+bool record_has(const Record *record, const char *name)
+{
+    const char *rest;
+    return find_first(record, name, &rest) != NULL;
+}
+
 const char *record_type_name(const json_t *value)
 {
     static const char *const names[] = { "an object", "an array", "a string", "a number",

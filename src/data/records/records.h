@@ -36,6 +36,8 @@ typedef struct Record {
 bool record_texts(const Record *record, const char *name, GPtrArray *texts, bool *found, GError **error);
 /* The JSON value of a field; NULL if there is none. */
 const json_t *record_value(const Record *record, const char *name);
+/* Whether the record has the field, or the one that the first part of a name with dots names. */
+bool record_has(const Record *record, const char *name);
 /* What a value is: "a number". */
 const char *record_type_name(const json_t *value);
 /* Sets the error for a field that the record lacks or that is null; returns false. */

@@ -329,7 +329,8 @@ static void advise_first_row(const Task *task, const char *path)
     source.path = path;
     const bool twice = g_file_test(path, G_FILE_TEST_IS_REGULAR); /* unlike a pipe */
     g_autoptr(RecordReader) reader = twice ? record_reader_open(&source, NULL) : NULL;
-    const size_t named = reader && record_reader_next(reader, &record, NULL)
+    const bool table = reader && record_traits(record_reader_format(reader))->delimiter;
+    const size_t named = table && record_reader_next(reader, &record, NULL)
                              ? task_named_cells(&source, record_reader_format(reader), &record)
                              : 0;
     if (named > 0 && named < json_object_size(record.levels[0]))

@@ -99,6 +99,26 @@ struct TaskReader {
     int64_t skipped, read; /* read: examples of all parts */
 };
 
+/* RecordSource.fields: those that the task's templates and names use; NULL if a function makes its examples. */
+static GPtrArray *list_fields(const Task *task, const TaskConfig *config)
+{
+    const char *const templates[] = { task->input, task->first, task->second, task->target, task->id, task->group },
+                      *const lists[] = { task->references, task->tags,      task->answers,
+                                         task->choices,    task->looked_up, config->cut_field };
+    GPtrArray *fields = task->make ? NULL : g_ptr_array_new_with_free_func(g_free);
+    for (size_t i = 0; fields && i < G_N_ELEMENTS(templates); i++)
+        if (templates[i] && strpbrk(templates[i], "{}"))
+            task_template_fields(templates[i], fields, NULL);
+    for (size_t i = 0; fields && i < G_N_ELEMENTS(lists); i++) {
+        g_autofree GStrv names = text_list(lists[i] ? lists[i] : "");
+        for (char **name = names; *name; name++)
+            g_ptr_array_add(fields, *name);
+    }
+    if (fields)
+        g_ptr_array_add(fields, NULL);
+    return fields;
+}
+
 TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const TaskFile *file, bool needs_target,
                              GError **error)
 {
@@ -113,6 +133,8 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
             fail_user(error, "%s is a folder; name a file", file->path);
         return NULL;
     }
+    g_autoptr(GPtrArray) fields = list_fields(task, config);
+    source.fields = fields ? (char *const *)fields->pdata : NULL;
     g_autoptr(RecordReader) records = record_reader_open(&source, error);
     Lookup *lookup = NULL;
     if (!records)
@@ -255,7 +277,7 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     if (task->target && reader->needs_target && !task_template_fields(task->target, fields, error))
         return false;
     for (guint i = 0; i < fields->len; i++)
-        if (!record_value(record, fields->pdata[i]))
+        if (!record_has(record, fields->pdata[i]))
             return record_fail_missing(record, fields->pdata[i], error);
     return true;
 }

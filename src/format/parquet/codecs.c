@@ -13,7 +13,7 @@
 /* Returns whether the bytes decompress to exactly n. */
 typedef bool (*DecompressFn)(const char *in, size_t bytes, char *out, size_t n);
 
-static bool copy(const char *in, size_t bytes, char *out, size_t n)
+static bool uncompressed(const char *in, size_t bytes, char *out, size_t n)
 {
     if (bytes == n)
         memcpy(out, in, n);
@@ -87,7 +87,7 @@ static bool lz4_hadoop(const char *in, size_t bytes, char *out, size_t n)
 static const struct {
     const char *name;
     DecompressFn decompress;
-} codecs[] = { { "no codec", copy },     { "snappy", snappy }, { "gzip", gunzip }, { "LZO", NULL },
+} codecs[] = { { "no codec", uncompressed },     { "snappy", snappy }, { "gzip", gunzip }, { "LZO", NULL },
                { "brotli", unbrotli }, { "lz4", lz4_hadoop }, { "zstd", unzstd }, { "lz4 (raw)", lz4_block } };
 
 bool codec_check(int codec, GError **error)

@@ -141,7 +141,7 @@ static bool read_header(PageQueue *queue, Page *page, GError **error)
             queue->at += (uint64_t)(in.at - bytes);
             return true;
         }
-        if (n == left || size >= MOST_HEADER_BYTES || in.at < in.end)
+        if (n == left || size >= MOST_HEADER_BYTES)
             return fail_user(error, "the header of a page is damaged");
     }
 }

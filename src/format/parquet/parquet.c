@@ -130,7 +130,7 @@ static bool pass_over(Parquet *file, const Node *node, GError **error)
 
 static json_t *read_node(Parquet *file, guint index, GError **error);
 
-static json_t *read_object(Parquet *file, guint index, GError **error)
+static json_t *read_struct(Parquet *file, guint index, GError **error)
 {
     const Node *node = metadata_node(file->metadata, index);
     json_t *object = json_object();
@@ -174,7 +174,7 @@ static json_t *read_one(Parquet *file, guint index, GError **error)
     case SHAPE_MAP:
         return read_map(file, index, error);
     default:
-        return read_object(file, index, error);
+        return read_struct(file, index, error);
     }
 }
 

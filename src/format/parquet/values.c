@@ -119,7 +119,7 @@ static bool take_delta(Values *values, Value *value)
     return true;
 }
 
-static bool take_length(Values *values, Value *value)
+static bool take_counted(Values *values, Value *value)
 {
     int64_t n;
     return delta_next(&values->delta, &n) && n >= 0 && take_bytes(&values->at, values->end, (uint64_t)n, value);
@@ -142,7 +142,7 @@ static bool take_suffix(Values *values, Value *value)
     int64_t prefix;
     Value suffix;
     if (!delta_next(&values->prefixes, &prefix) || prefix < 0 || (uint64_t)prefix > values->text->len ||
-        !take_length(values, &suffix) || suffix.bytes > MOST_TEXT - (size_t)prefix)
+        !take_counted(values, &suffix) || suffix.bytes > MOST_TEXT - (size_t)prefix)
         return false;
     g_string_truncate(values->text, (gsize)prefix);
     g_string_append_len(values->text, suffix.text, (gssize)suffix.bytes);
@@ -189,7 +189,7 @@ bool values_next(Values *values, Value *value)
     case DELTA_BINARY_PACKED:
         return take_delta(values, value);
     case DELTA_LENGTH_BYTE_ARRAY:
-        return take_length(values, value);
+        return take_counted(values, value);
     case DELTA_BYTE_ARRAY:
         return take_suffix(values, value);
     case BYTE_STREAM_SPLIT:
