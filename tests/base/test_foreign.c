@@ -35,8 +35,12 @@ static void first_bytes_tell_the_form(void)
     CHECK_START("a", "\0h\0e\0y",
                 "a: UTF-16 without byte order mark: every second byte is 0; first: iconv -f UTF-16BE -t "
                 "UTF-8 'a' >'a-utf8'");
-    CHECK_START("a.bin", "PAR1\x15\x04",
-                "a.bin: a table in Parquet; first: python3 -c \"import pandas; pandas.read_parquet('a.bin')"
+    CHECK_START(
+        "a.bin", "PAR1\x15\x04",
+        "a.bin: a table in Parquet; first: mv 'a.bin' 'a.parquet', or for JSON lines python3 -c \"import pandas; "
+        "pandas.read_parquet('a.bin').to_json('a.jsonl', orient='records', lines=True)\"");
+    CHECK_START("a.parquet", "PAR1\x15\x04",
+                "a.parquet: a table in Parquet; first: python3 -c \"import pandas; pandas.read_parquet('a.parquet')"
                 ".to_json('a.jsonl', orient='records', lines=True)\"");
     CHECK_START("a.txt", "%PDF-1.4\n", "a.txt: a PDF; first: pdftotext 'a.txt' 'a.txt.txt'");
     CHECK_START("a.docx", "PK\3\4\x14",
@@ -77,9 +81,10 @@ static void names_tell_tables(void)
 {
     GError *error = NULL;
     g_assert_true(foreign_check_name("a.csv", NULL));
-    g_assert_true(foreign_check_name(".parquet", NULL));
-    g_assert_false(foreign_check_name("a.PARQUET.zst", NULL));
-    g_assert_false(foreign_check_name("a.parquet.bz2", NULL));
+    g_assert_true(foreign_check_name("a.parquet", NULL));
+    g_assert_true(foreign_check_name(".feather", NULL));
+    g_assert_false(foreign_check_name("a.FEATHER.zst", NULL));
+    g_assert_false(foreign_check_name("a.feather.bz2", NULL));
     bool good = foreign_check_name("d.e/a.xlsx", &error);
     expect(good, error,
            "d.e/a.xlsx: a table of Excel; first: python3 -c \"import pandas; pandas.read_excel('d.e/a.xlsx')"

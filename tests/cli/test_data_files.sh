@@ -3,7 +3,7 @@
 . tests/cli/lib.sh "$1"
 cd "$work"
 printf '\377\376h\0i\0\n\0' >wide.txt
-printf 'PAR1\025\0' >part.parquet
+printf 'ARROW1\0\0' >part.feather
 mkdir -p saved more/saved && echo '{}' | tee saved/dataset_info.json saved/state.json more/saved/dataset_info.json >more/saved/state.json
 printf '{"text": "caf\351"}\n' >old.jsonl
 printf '{"text": "one two"}\n{"text": 7}\n{"text": "three four"}\n' >some.jsonl
@@ -16,10 +16,10 @@ train: { length: 1 steps, batch: 1 samples, threads: 1 }
 YAML
 "$loam" train task.yaml 2>err || fail "$(cat err)"
 
-for file in wide.txt part.parquet saved old.jsonl; do
+for file in wide.txt part.feather saved old.jsonl; do
     case $file in
     wide.txt) says="UTF-16, as its byte order mark says; first: iconv -f UTF-16 -t UTF-8" ;;
-    part.parquet) says="a table in Parquet; first: python3 -c \"import pandas; pandas.read_parquet(" ;;
+    part.feather) says="a table in Feather; first: python3 -c \"import pandas; pandas.read_feather(" ;;
     saved) says="a folder of \`datasets\`, whose texts are in .arrow files; first: python3 -c \"import datasets; datasets.load_from_disk('saved').to_json('saved.jsonl')" ;;
     old.jsonl) says="not UTF-8 (byte 0xe9); convert the file: iconv -t UTF-8 -f LATIN1, or WINDOWS-1252, SHIFT-JIS" ;;
     esac

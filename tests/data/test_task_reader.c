@@ -204,7 +204,7 @@ static void tables__say_what_is_wrong_and_where(void)
     check("t.tsv", "a\tb\ty\r1\t2\t3\r4\t5\t6\r", NULL, "1 2=3;4 5=6");
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
-    check("t.parquet", "", NULL, "!t.jsonl', orient='records', lines=True)\"");
+    check("t.feather", "", NULL, "!t.jsonl', orient='records', lines=True)\"");
     g_autofree char *formats = text_choice(record_format_names + 1),
                     *nameless = g_strconcat("!t.txt: its name says no format; set task.format to ", formats, NULL);
     check("t.txt", "", NULL, nameless);

@@ -50,8 +50,8 @@ static void check_file(const char *name, const char *answers)
         json_object_foreach(wanted, key, value)
         {
             json_t *got = json_object_get(json_array_get(rows, i), key);
-            g_autofree char *got_text = json_dumps(got, JSON_ENCODE_ANY), *text_wanted = json_dumps(value,
-                                                                                                  JSON_ENCODE_ANY);
+            g_autofree char *got_text = json_dumps(got, JSON_ENCODE_ANY),
+                            *text_wanted = json_dumps(value, JSON_ENCODE_ANY);
             if (!json_equal(got, value))
                 g_error("%s: row %zu, %s: %s, want %s", name, i + 1, key, got_text, text_wanted);
         }
@@ -90,7 +90,8 @@ static void a_text_that_is_none_is_a_bad_row(void)
 
 /* ---- damage ---- */
 
-/* Writes a changed copy of a stored file: `from` becomes `to`, of the same length, where it comes first after the magic. */
+/* Writes a changed copy of a stored file: `from` becomes `to`, of the same length, where it comes first after the
+ * magic. */
 static char *write_changed(const char *name, const char *from, const char *to, size_t n)
 {
     g_autofree char *path = g_strconcat(GOLDEN, name, NULL), *bytes = NULL;
@@ -154,7 +155,8 @@ static void any_damage_is_survived(void)
             g_autofree char *copy = g_memdup2(bytes, length);
             json_auto_t *rows = json_array();
             copy[i / 2] = (char)(copy[i / 2] ^ (i % 2 ? 0x81 : 0xff));
-            g_assert_true(g_file_set_contents_full(changed, copy, (gssize)length, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+            g_assert_true(
+                g_file_set_contents_full(changed, copy, (gssize)length, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
             g_autoptr(GError) error = read_rows(changed, NULL, rows);
             g_assert_true(!error || g_str_has_prefix(error->message, changed));
         }

@@ -34,8 +34,8 @@ typedef struct CorpusOptions {
         *interrupted;           /* a flag that a signal handler sets to end the corpus early; NULL means none */
     const char *language_field; /* the field of JSON objects that holds the programming language; NULL means the first
                                    of language, lang and path that holds a string */
-    bool languages;          /* corpus_language will be called */
-    const char *other_field; /* a field that corpus_record will be asked for, too; NULL means none */
+    bool languages;             /* corpus_language will be called */
+    const char *other_field;    /* a field that corpus_record will be asked for, too; NULL means none */
 } CorpusOptions;
 
 /* Counts over the files and documents that corpus_next has read so far. */

@@ -51,8 +51,9 @@ static bool check_file(const char *path, struct stat *info, GError **error)
     g_autofree char *stem = byte_stream_stem(path);
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
         if (g_ascii_strcasecmp(path + strlen(stem), commands[i][0]) == 0)
-            return fail_user(error, "%s: Parquet, which has its own compression, is not read compressed; first: %s '%s'",
-                             path, commands[i][1], path);
+            return fail_user(error,
+                             "%s: Parquet, which has its own compression, is not read compressed; first: %s '%s'", path,
+                             commands[i][1], path);
     if (stat(path, info) != 0)
         return fail_errno(error, "cannot read", path);
     return S_ISREG(info->st_mode) ||

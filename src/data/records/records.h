@@ -90,11 +90,11 @@ extern const char *const record_corpus_format_names[]; /* "tsv", …, NULL */
 
 /* What is true of all files of a format. */
 typedef struct RecordTraits {
-    bool values;    /* records have fields, which record.c reads; false: they are texts */
-    bool columns;   /* each record has the same fields: errors name them */
-    char delimiter; /* the character between cells, unless an option sets another one; 0 means that there are none, and
-                       that header, delimiter and quotes of RecordSource have no effect. Corpora leave out files of
-                       folders that have one */
+    bool values;     /* records have fields, which record.c reads; false: they are texts */
+    bool columns;    /* each record has the same fields: errors name them */
+    char delimiter;  /* the character between cells, unless an option sets another one; 0 means that there are none, and
+                        that header, delimiter and quotes of RecordSource have no effect. Corpora leave out files of
+                        folders that have one */
     bool names_read; /* RecordSource.columns has an effect */
 } RecordTraits;
 const RecordTraits *record_traits(RecordFormat format);

@@ -30,10 +30,9 @@ static bool snappy(const char *in, size_t bytes, char *out, size_t n)
 /* One or several members of gzip or zlib. */
 static bool gunzip(const char *in, size_t bytes, char *out, size_t n)
 {
-    z_stream stream = { .next_in = (Bytef *)(uintptr_t)in,
-                        .avail_in = (uInt)bytes,
-                        .next_out = (Bytef *)out,
-                        .avail_out = (uInt)n };
+    z_stream stream = {
+        .next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)bytes, .next_out = (Bytef *)out, .avail_out = (uInt)n
+    };
     if (inflateInit2(&stream, MAX_WBITS + 32) != Z_OK)
         return false;
     int state;
@@ -87,8 +86,8 @@ static bool lz4_hadoop(const char *in, size_t bytes, char *out, size_t n)
 static const struct {
     const char *name;
     DecompressFn decompress;
-} codecs[] = { { "no codec", uncompressed },     { "snappy", snappy }, { "gzip", gunzip }, { "LZO", NULL },
-               { "brotli", unbrotli }, { "lz4", lz4_hadoop }, { "zstd", unzstd }, { "lz4 (raw)", lz4_block } };
+} codecs[] = { { "no codec", uncompressed }, { "snappy", snappy },  { "gzip", gunzip }, { "LZO", NULL },
+               { "brotli", unbrotli },       { "lz4", lz4_hadoop }, { "zstd", unzstd }, { "lz4 (raw)", lz4_block } };
 
 bool codec_check(int codec, GError **error)
 {

@@ -103,8 +103,8 @@ static bool open_levels(Column *column, const Page *page, const char **at, GErro
 static bool open_dictionary_page(Column *column, Page *page, GError **error)
 {
     dictionary_free(column->dictionary);
-    column->dictionary = dictionary_new(&column->node->type, g_steal_pointer(&page->data), (size_t)page->bytes,
-                                        (uint32_t)page->values);
+    column->dictionary =
+        dictionary_new(&column->node->type, g_steal_pointer(&page->data), (size_t)page->bytes, (uint32_t)page->values);
     column->dictionary_group = page->group;
     return column->dictionary || fail_user(error, "a page is damaged: the values of its dictionary are cut off");
 }

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#define DAY_SECONDS 86400
-#define MOST_DECIMAL 128 /* bytes */
-#define JULIAN_1970 2440588 /* the day 1970-01-01 of INT96 */
+#define DAY_SECONDS  86400
+#define MOST_DECIMAL 128     /* bytes */
+#define JULIAN_1970  2440588 /* the day 1970-01-01 of INT96 */
 
 /* ---- times ---- */
 
@@ -34,7 +34,8 @@ static void append_date(GString *text, int64_t days)
  * isoformat does. */
 static void append_time(GString *text, int64_t seconds, int64_t nanoseconds, bool utc)
 {
-    g_string_append_printf(text, "%02d:%02d:%02d", (int)(seconds / 3600), (int)(seconds / 60 % 60), (int)(seconds % 60));
+    g_string_append_printf(text, "%02d:%02d:%02d", (int)(seconds / 3600), (int)(seconds / 60 % 60),
+                           (int)(seconds % 60));
     if (nanoseconds % 1000)
         g_string_append_printf(text, ".%09d", (int)nanoseconds);
     else if (nanoseconds)

@@ -55,7 +55,8 @@ bool page_header_read(Thrift *in, Page *page)
     page->compressed = true;
     bool has_header = false;
     for (ThriftField field = { 0 }; thrift_next(in, &field);) {
-        const bool own = (field.id == 5 && page->kind == PAGE_DATA) || (field.id == 7 && page->kind == PAGE_DICTIONARY) ||
+        const bool own = (field.id == 5 && page->kind == PAGE_DATA) ||
+                         (field.id == 7 && page->kind == PAGE_DICTIONARY) ||
                          (field.id == 8 && page->kind == PAGE_DATA_2);
         has_header |= own;
         if (field.id == 1)

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <zlib.h>
 
-#define HEADER_BYTES      4096                /* most headers are shorter */
+#define HEADER_BYTES      4096                 /* most headers are shorter */
 #define MOST_HEADER_BYTES (HEADER_BYTES << 12) /* statistics in a header may hold long texts */
 #define MOST_PAGE_BYTES   (1 << 30)
 #define MOST_THREADS      4
-#define MOST_AHEAD        8                   /* pages of one leaf */
+#define MOST_AHEAD        8                     /* pages of one leaf */
 #define MOST_AHEAD_BYTES  ((uint64_t)128 << 20) /* of all pages that are read ahead */
 
 struct PagePool {
@@ -205,8 +205,8 @@ static bool read_ahead(PageQueue *queue, GError **error)
         Page *page = g_queue_peek_tail(&queue->pages);
         g_autoptr(GError) refused = NULL;
         if (!pool->threads)
-            pool->threads = g_thread_pool_new(page_job, pool, MIN((int)g_get_num_processors(), MOST_THREADS), true,
-                                              &refused);
+            pool->threads =
+                g_thread_pool_new(page_job, pool, MIN((int)g_get_num_processors(), MOST_THREADS), true, &refused);
         if (!pool->threads)
             return fail_machine(error, "threads that decompress pages: %s", refused->message);
         page->ahead = true;

@@ -6,8 +6,8 @@
 struct Parquet {
     Metadata *metadata;
     PagePool *pool;
-    Column **columns;   /* by leaf; NULL means that the leaf is not wanted */
-    GArray *wanted;     /* of guint: nodes of the wanted columns */
+    Column **columns; /* by leaf; NULL means that the leaf is not wanted */
+    GArray *wanted;   /* of guint: nodes of the wanted columns */
     bool nuls;
     int64_t row, rows;  /* of the file */
     guint group;        /* row group of the next row */

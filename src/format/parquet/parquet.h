@@ -24,6 +24,6 @@ void parquet_want(Parquet *file, guint column);
 int64_t parquet_rows(const Parquet *file); /* number of rows of the file */
 int64_t parquet_row(const Parquet *file);  /* number of rows that have been read */
 /* Sets the fields of the wanted columns in `row`, an object, to the next row's values. Returns false at the end of the
- * file (error unset), or with an error: *goes_on becomes true if only this row is bad, and the next one can be read; the
- * error then names only the column. */
+ * file (error unset), or with an error: *goes_on becomes true if only this row is bad, and the next one can be read;
+ * the error then names only the column. */
 bool parquet_next(Parquet *file, json_t *row, bool *goes_on, GError **error);

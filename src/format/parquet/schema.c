@@ -38,8 +38,9 @@ typedef struct Element {
     bool list, map;
 } Element;
 
-static const int32_t widths[N_PHYSICAL] = { [PHYSICAL_INT32] = 4,  [PHYSICAL_INT64] = 8, [PHYSICAL_INT96] = 12,
-                                            [PHYSICAL_FLOAT] = 4, [PHYSICAL_DOUBLE] = 8 };
+static const int32_t widths[N_PHYSICAL] = {
+    [PHYSICAL_INT32] = 4, [PHYSICAL_INT64] = 8, [PHYSICAL_INT96] = 12, [PHYSICAL_FLOAT] = 4, [PHYSICAL_DOUBLE] = 8
+};
 
 /* ---- logical types ---- */
 
@@ -90,9 +91,10 @@ static void take_parameters(Thrift *in, int logical, LeafType *type)
 
 static void take_logical(Thrift *in, Element *element, LeafType *type)
 {
-    static const Meaning meanings[] = { [LOGICAL_DECIMAL] = MEANS_DECIMAL,     [LOGICAL_DATE] = MEANS_DATE,
-                                        [LOGICAL_TIME] = MEANS_TIME,           [LOGICAL_TIMESTAMP] = MEANS_TIMESTAMP,
-                                        [LOGICAL_UUID] = MEANS_UUID,           [LOGICAL_FLOAT16] = MEANS_FLOAT16 };
+    static const Meaning meanings[] = {
+        [LOGICAL_DECIMAL] = MEANS_DECIMAL,     [LOGICAL_DATE] = MEANS_DATE, [LOGICAL_TIME] = MEANS_TIME,
+        [LOGICAL_TIMESTAMP] = MEANS_TIMESTAMP, [LOGICAL_UUID] = MEANS_UUID, [LOGICAL_FLOAT16] = MEANS_FLOAT16
+    };
     for (ThriftField field = { 0 }; thrift_next(in, &field);) {
         element->list |= field.id == LOGICAL_LIST;
         element->map |= field.id == LOGICAL_MAP;
@@ -152,8 +154,8 @@ static bool can_mean(const LeafType *type)
     case MEANS_TIME:
         return integer;
     case MEANS_DECIMAL:
-        return (integer || type->physical == PHYSICAL_BYTES || type->physical == PHYSICAL_FIXED) &&
-               type->digits >= 0 && type->digits <= 1000;
+        return (integer || type->physical == PHYSICAL_BYTES || type->physical == PHYSICAL_FIXED) && type->digits >= 0 &&
+               type->digits <= 1000;
     case MEANS_FLOAT16:
         return type->physical == PHYSICAL_FIXED && type->width == 2;
     default:

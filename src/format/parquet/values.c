@@ -294,12 +294,9 @@ static bool open_encoding(Values *values, int64_t most, GError **error)
 bool values_open(Values *values, const LeafType *type, int encoding, const Dictionary *dictionary, const char *bytes,
                  size_t n, int64_t most, GString *text, GError **error)
 {
-    *values = (Values){ .type = type,
-                        .encoding = encoding,
-                        .at = bytes,
-                        .end = bytes + n,
-                        .dictionary = dictionary,
-                        .text = text };
+    *values = (Values){
+        .type = type, .encoding = encoding, .at = bytes, .end = bytes + n, .dictionary = dictionary, .text = text
+    };
     g_string_truncate(text, 0);
     if (!fits(type, encoding))
         return fail_user(error, "a page is damaged: encoding %d is not one of its type", encoding);
