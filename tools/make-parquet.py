@@ -8,7 +8,7 @@ build and no test: the files are in the repository.
 - types.parquet: logical types, structs, maps, lists of lists; types.jsonl
 - old.parquet: what pyarrow reads and does not write: lists of two levels, repeated fields, BIT_PACKED levels, lz4 as
   Hadoop frames it; old.jsonl
-- bad.parquet: texts that are not UTF-8, or have a NUL
+- bad.parquet: texts that are not UTF-8, have a NUL, or are long
 - in the second folder: files of few bytes, for tests/fuzz
 
 The stored files were made with pyarrow 26.0.1.
@@ -300,7 +300,7 @@ def main():
     write_old(folder / "old.parquet")
     # pyarrow takes BIT_PACKED levels from the lowest bit.
     write_answers(folder / "old.parquet", folder / "old.jsonl", packed=[9, None, -10, 11])
-    pq.write_table(pa.table({"text": [b"good", b"caf\xe9", b"a\0b", b"last"], "label": ["a", "b", "a", "b"]}),
+    pq.write_table(pa.table({"text": [b"good", b"caf\xe9", b"a\0b", b"x" * 1001, b"last"], "label": list("abaab")}),
                    folder / "bad.parquet", compression="none")
     if arguments.seeds:
         write_seeds(arguments.seeds)

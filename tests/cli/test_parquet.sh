@@ -13,9 +13,9 @@ expect 0 'data: 12 documents' "${prepare[@]}" --keep-duplicates --field 10 matri
 mkdir folder
 cp bad.parquet folder/a.PARQUET
 printf '{"text": "of a line"}\n' >folder/b.jsonl
-expect 0 'data: 4 documents' "${prepare[@]}" --on-error skip folder
+expect 0 'data: 5 documents' "${prepare[@]}" --on-error skip folder
 grep -qF 'left out: folder/a.PARQUET: row 2: column "text": bytes that are not UTF-8 (0xe9)' err || fail "$(cat err)"
-"${prepare[@]}" --on-error skip --input-format parquet - <bad.parquet >out 2>err && grep -q 'data: 3 documents' out || fail "$(cat out err)"
+"${prepare[@]}" --on-error skip --input-format parquet - <bad.parquet >out 2>err && grep -q 'data: 4 documents' out || fail "$(cat out err)"
 expect 0 'since their licence is not wanted: 1' "${prepare[@]}" --on-error skip --licence-field label --licences A bad.parquet
 expect 1 'bad.parquet: row 2: column "text": bytes that are not UTF-8 (0xe9)' "${prepare[@]}" bad.parquet
 expect 1 'bad.parquet: no column "body" in the table; choose one with --field: "text", "label"' "${prepare[@]}" --field body bad.parquet

@@ -13,7 +13,7 @@ static char *folder;
 static GError *read_rows(const char *path, const char *column, json_t *rows)
 {
     GError *error = NULL;
-    Parquet *file = parquet_open(path, false, &error);
+    Parquet *file = parquet_open(path, &(ParquetTexts){ .most_bytes = 1000, .longer = "!" }, &error);
     g_auto(GStrv) names = file ? parquet_columns(file) : NULL;
     bool goes_on = file != NULL;
     for (guint i = 0; file && names[i]; i++)
@@ -85,7 +85,8 @@ static void a_text_that_is_none_is_a_bad_row(void)
     g_autofree char *got = json_dumps(rows, JSON_COMPACT);
     g_assert_cmpstr(got, ==,
                     "[{\"text\":\"good\",\"label\":\"a\"},\"column \\\"text\\\": bytes that are not UTF-8 (0xe9)\","
-                    "\"column \\\"text\\\": a NUL in a text\",{\"text\":\"last\",\"label\":\"b\"}]");
+                    "\"column \\\"text\\\": a NUL in a text\",\"column \\\"text\\\": a text longer than 1000 "
+                    "B!\",{\"text\":\"last\",\"label\":\"b\"}]");
 }
 
 /* ---- damage ---- */

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autofree char *path = g_build_filename(fuzz_folder(), "a.parquet", NULL);
     g_autoptr(GError) error = NULL;
     fuzz_put("a.parquet", data, bytes);
-    Parquet *file = parquet_open(path, bytes % 2, &error);
+    Parquet *file = parquet_open(path, &(ParquetTexts){ .nuls = bytes % 2, .most_bytes = 64, .longer = "" }, &error);
     CHECK((file == NULL) == (error != NULL), "an error or a file, not both");
     CHECK(file || strstr(error->message, path), "%s", error->message);
     g_auto(GStrv) columns = file ? parquet_columns(file) : NULL;

@@ -63,10 +63,14 @@ static bool check_file(const char *path, struct stat *info, GError **error)
 static bool open_table(RecordReader *reader, GError **error)
 {
     struct stat info;
+    const RecordSource *source = &reader->source;
+    const ParquetTexts texts = { .nuls = source->texts,
+                                 .most_bytes = source->most_bytes ? source->most_bytes : LINES_MOST_BYTES,
+                                 .longer = source->longer };
     if (!check_file(reader->path, &info, error))
         return false;
     Table *table = reader->own = g_new0(Table, 1);
-    table->file = parquet_open(reader->path, reader->source.texts, error);
+    table->file = parquet_open(reader->path, &texts, error);
     table->row = json_object();
     table->bytes = (uint64_t)info.st_size;
     if (!table->file || !reader_set_columns(reader, parquet_columns(table->file), error))

@@ -1,6 +1,7 @@
 #include "format/parquet/json.h"
 
 #include "base/float16.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -205,9 +206,12 @@ static const char *find_bad(const char *text, size_t n, bool nuls)
     return NULL;
 }
 
-static json_t *text_of(const Value *value, bool nuls, GError **error)
+static json_t *text_of(const Value *value, const ParquetTexts *texts, GError **error)
 {
-    const char *bad = value->bytes > 0 ? find_bad(value->text, value->bytes, nuls) : NULL;
+    g_autofree char *most = value->bytes > texts->most_bytes ? text_bytes(texts->most_bytes) : NULL;
+    if (most)
+        return fail_user(error, "a text longer than %s%s", most, texts->longer);
+    const char *bad = value->bytes > 0 ? find_bad(value->text, value->bytes, texts->nuls) : NULL;
     if (bad && *bad == 0)
         return fail_user(error, "a NUL in a text");
     if (bad)
@@ -215,7 +219,7 @@ static json_t *text_of(const Value *value, bool nuls, GError **error)
     return json_stringn_nocheck(value->text, value->bytes);
 }
 
-json_t *json_of_value(const LeafType *type, const Value *value, bool nuls, GError **error)
+json_t *json_of_value(const LeafType *type, const Value *value, const ParquetTexts *texts, GError **error)
 {
     uint16_t half;
     if (type->meaning == MEANS_DECIMAL)
@@ -235,7 +239,7 @@ json_t *json_of_value(const LeafType *type, const Value *value, bool nuls, GErro
         if (type->meaning == MEANS_UUID)
             return uuid(value->text);
         if (type->meaning != MEANS_FLOAT16)
-            return text_of(value, nuls, error);
+            return text_of(value, texts, error);
         memcpy(&half, value->text, sizeof half);
         return real((double)f16_to_f32(half));
     }

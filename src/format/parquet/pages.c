@@ -15,8 +15,10 @@
 
 struct PagePool {
     const Metadata *file;
-    GThreadPool *threads; /* NULL until a page is read ahead */
-    GMutex mutex;         /* guards `done` of pages */
+    GThread *threads[MOST_THREADS];
+    int n_threads;     /* 0 until a page is read ahead */
+    GAsyncQueue *jobs; /* of Page *: those to be read ahead, and &last_page for each thread to end */
+    GMutex mutex;      /* guards `done` of pages */
     GCond done;
     uint64_t ahead_bytes;
 };
@@ -74,21 +76,40 @@ static bool read_page(const Metadata *file, Page *page, GError **error)
                             n - plain, error);
 }
 
-static void page_job(gpointer item, gpointer context)
+static Page last_page;
+
+/* What a thread does. */
+static gpointer read_pages(gpointer context)
 {
-    Page *page = item;
     PagePool *pool = context;
-    read_page(pool->file, page, &page->error);
-    g_mutex_lock(&pool->mutex);
-    page->done = true;
-    g_cond_broadcast(&pool->done);
-    g_mutex_unlock(&pool->mutex);
+    for (Page *page; (page = g_async_queue_pop(pool->jobs)) != &last_page;) {
+        read_page(pool->file, page, &page->error);
+        g_mutex_lock(&pool->mutex);
+        page->done = true;
+        g_cond_broadcast(&pool->done);
+        g_mutex_unlock(&pool->mutex);
+    }
+    return NULL;
+}
+
+/* Starts the threads, of which one is enough. */
+static bool start_threads(PagePool *pool, GError **error)
+{
+    const int wanted = MIN((int)g_get_num_processors(), MOST_THREADS);
+    g_autoptr(GError) refused = NULL;
+    while (pool->n_threads < wanted && !refused) {
+        GThread *thread = g_thread_try_new("pages", read_pages, pool, &refused);
+        if (thread)
+            pool->threads[pool->n_threads++] = thread;
+    }
+    return pool->n_threads > 0 || fail_machine(error, "threads that decompress pages: %s", refused->message);
 }
 
 PagePool *page_pool_new(const Metadata *file)
 {
     PagePool *pool = g_new0(PagePool, 1);
     pool->file = file;
+    pool->jobs = g_async_queue_new();
     g_mutex_init(&pool->mutex);
     g_cond_init(&pool->done);
     return pool;
@@ -98,8 +119,11 @@ void page_pool_close(PagePool *pool)
 {
     if (!pool)
         return;
-    if (pool->threads)
-        g_thread_pool_free(pool->threads, true, true);
+    for (int i = 0; i < pool->n_threads; i++)
+        g_async_queue_push_front(pool->jobs, &last_page);
+    for (int i = 0; i < pool->n_threads; i++)
+        g_thread_join(pool->threads[i]);
+    g_async_queue_unref(pool->jobs);
     g_mutex_clear(&pool->mutex);
     g_cond_clear(&pool->done);
     g_free(pool);
@@ -203,15 +227,11 @@ static bool read_ahead(PageQueue *queue, GError **error)
     PagePool *pool = queue->pool;
     while (queue->pages.length <= MOST_AHEAD && pool->ahead_bytes < MOST_AHEAD_BYTES && append(queue)) {
         Page *page = g_queue_peek_tail(&queue->pages);
-        g_autoptr(GError) refused = NULL;
-        if (!pool->threads)
-            pool->threads =
-                g_thread_pool_new(page_job, pool, MIN((int)g_get_num_processors(), MOST_THREADS), true, &refused);
-        if (!pool->threads)
-            return fail_machine(error, "threads that decompress pages: %s", refused->message);
+        if (pool->n_threads == 0 && !start_threads(pool, error))
+            return false;
         page->ahead = true;
         pool->ahead_bytes += memory_of(page);
-        g_thread_pool_push(pool->threads, page, NULL); /* a refused thread is one fewer */
+        g_async_queue_push(pool->jobs, page);
     }
     return true;
 }

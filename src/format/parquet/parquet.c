@@ -8,14 +8,14 @@ struct Parquet {
     PagePool *pool;
     Column **columns; /* by leaf; NULL means that the leaf is not wanted */
     GArray *wanted;   /* of guint: nodes of the wanted columns */
-    bool nuls;
+    ParquetTexts texts;
     int64_t row, rows;  /* of the file */
     guint group;        /* row group of the next row */
     int64_t group_rows; /* rows of it that have been read */
     GError *bad;        /* what is wrong with the row that is being read, whose pages are valid; NULL means nothing */
 };
 
-Parquet *parquet_open(const char *path, bool nuls, GError **error)
+Parquet *parquet_open(const char *path, const ParquetTexts *texts, GError **error)
 {
     Metadata *metadata = metadata_open(path, error);
     if (!metadata)
@@ -25,7 +25,7 @@ Parquet *parquet_open(const char *path, bool nuls, GError **error)
                        .pool = page_pool_new(metadata),
                        .columns = g_new0(Column *, metadata->leaves->len + 1),
                        .wanted = g_array_new(false, false, sizeof(guint)),
-                       .nuls = nuls };
+                       .texts = *texts };
     for (guint i = 0; i < metadata->groups->len; i++)
         file->rows += g_array_index(metadata->groups, RowGroup, i).rows;
     return file;
@@ -107,7 +107,7 @@ static json_t *read_leaf(Parquet *file, const Node *node, GError **error)
         column_fail(column, error, "its levels contradict those of another column");
         return NULL;
     }
-    json_t *json = json_of_value(&node->type, &value, file->nuls, &problem);
+    json_t *json = json_of_value(&node->type, &value, &file->texts, &problem);
     if (!json && !file->bad)
         file->bad = g_error_new(LOAM_ERROR, LOAM_ERROR_USER, "column \"%s\": %s", node->name, problem->message);
     return json ? json : json_null();

@@ -13,9 +13,16 @@
 #include <jansson.h>
 #include <stdint.h>
 
+/* Which texts are good; a row with another one is bad. */
+typedef struct ParquetTexts {
+    bool nuls;          /* they may contain NULs */
+    size_t most_bytes;  /* largest length in bytes */
+    const char *longer; /* appended to the error about a longer one */
+} ParquetTexts;
+
 typedef struct Parquet Parquet;
-/* nuls: texts may contain NULs; false: these are bad rows. The file must be one that can be read from any position. */
-Parquet *parquet_open(const char *path, bool nuls, GError **error);
+/* The file must be one that can be read from any position. */
+Parquet *parquet_open(const char *path, const ParquetTexts *texts, GError **error);
 void parquet_close(Parquet *file);
 /* Names of the columns; a NULL-terminated list. g_strfreev. */
 GStrv parquet_columns(const Parquet *file);
