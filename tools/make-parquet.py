@@ -81,7 +81,7 @@ def types():
         "date": (pa.date32(), [datetime.date(2026, 2, 28), None, datetime.date(1, 1, 1), datetime.date(1969, 12, 31)]),
         "milliseconds": (pa.timestamp("ms", "UTC"), [0, -1, None, 1769862605123]),
         "microseconds": (pa.timestamp("us"), [instant, None, datetime.datetime(1600, 2, 29), instant]),
-        "nanoseconds": (pa.timestamp("ns"), [1, None, 1000, -1]),
+        "nanoseconds": (pa.timestamp("ns"), [1, None, -(2**63), -1]),
         "time": (pa.time64("us"), [datetime.time(23, 59, 59, 999999), None, datetime.time(0), datetime.time(1, 2, 3)]),
         "decimal": (pa.decimal128(20, 4), [decimal.Decimal("-0.0001"), None, decimal.Decimal("12"),
                                            decimal.Decimal("9999999999999999.9999")]),

@@ -18,11 +18,17 @@ static int64_t divide(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* What is left of a, at least 0. */
+static int64_t remainder_of(int64_t a, int64_t b)
+{
+    return a % b + (a % b < 0 ? b : 0);
+}
+
 /* Appends the date of a day since 1970 in the proleptic Gregorian calendar; H. Hinnant, "chrono-Compatible Low-Level
  * Date Algorithms": years begin in March, and 400 of them have 146,097 days. */
 static void append_date(GString *text, int64_t days)
 {
-    const int64_t since_0 = days + 719468, era = divide(since_0, 146097), day_of_era = since_0 - era * 146097;
+    const int64_t since_0 = days + 719468, era = divide(since_0, 146097), day_of_era = remainder_of(since_0, 146097);
     const int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     const int64_t month = (5 * day_of_year + 2) / 153, day = day_of_year - (153 * month + 2) / 5 + 1;
@@ -70,10 +76,9 @@ static json_t *date(int64_t days)
 static json_t *timestamp(int64_t seconds, int64_t nanoseconds, bool utc)
 {
     GString *text = g_string_new(NULL);
-    const int64_t days = divide(seconds, DAY_SECONDS);
-    append_date(text, days);
+    append_date(text, divide(seconds, DAY_SECONDS));
     g_string_append_c(text, 'T');
-    append_time(text, seconds - days * DAY_SECONDS, nanoseconds, utc);
+    append_time(text, remainder_of(seconds, DAY_SECONDS), nanoseconds, utc);
     return json_of_text(text);
 }
 
@@ -81,7 +86,7 @@ static json_t *timestamp(int64_t seconds, int64_t nanoseconds, bool utc)
 static json_t *time_of(const LeafType *type, int64_t units)
 {
     const int64_t in_second = power_of_10(type->digits), seconds = divide(units, in_second);
-    const int64_t nanoseconds = (units - seconds * in_second) * power_of_10(9 - type->digits);
+    const int64_t nanoseconds = remainder_of(units, in_second) * power_of_10(9 - type->digits);
     if (type->meaning == MEANS_TIMESTAMP)
         return timestamp(seconds, nanoseconds, type->utc);
     if (seconds < 0 || seconds >= DAY_SECONDS)
@@ -99,7 +104,8 @@ static json_t *timestamp_96(const char *bytes)
     memcpy(&nanoseconds, bytes, sizeof nanoseconds);
     memcpy(&day, bytes + sizeof nanoseconds, sizeof day);
     const int64_t seconds = divide(nanoseconds, 1000000000);
-    return timestamp(((int64_t)day - JULIAN_1970) * DAY_SECONDS + seconds, nanoseconds - seconds * 1000000000, false);
+    return timestamp(((int64_t)day - JULIAN_1970) * DAY_SECONDS + seconds, remainder_of(nanoseconds, 1000000000),
+                     false);
 }
 
 /* ---- other numbers ---- */
