@@ -106,7 +106,8 @@ static bool open_dictionary_page(Column *column, Page *page, GError **error)
     column->dictionary =
         dictionary_new(&column->node->type, g_steal_pointer(&page->data), (size_t)page->bytes, (uint32_t)page->values);
     column->dictionary_group = page->group;
-    return column->dictionary || fail_user(error, "a page is damaged: the values of its dictionary are cut off");
+    return column->dictionary ||
+           fail_user(error, "a page is damaged: its dictionary is cut off, or has more than 16 million values");
 }
 
 static bool open_page(Column *column, Page *page, GError **error)

@@ -3,6 +3,10 @@
 #include "format/parquet/column.h"
 #include "format/parquet/json.h"
 
+/* A few bytes of a file may stand for any number of values: the memory that a row may take, and that of each value. */
+#define MOST_ROW_BYTES ((size_t)2 << 30)
+#define VALUE_BYTES    1024
+
 struct Parquet {
     Metadata *metadata;
     PagePool *pool;
@@ -12,6 +16,7 @@ struct Parquet {
     int64_t row, rows;  /* of the file */
     guint group;        /* row group of the next row */
     int64_t group_rows; /* rows of it that have been read */
+    size_t row_bytes;   /* memory of the row that is being read */
     GError *bad;        /* what is wrong with the row that is being read, whose pages are valid; NULL means nothing */
 };
 
@@ -95,13 +100,24 @@ static bool peek(Parquet *file, guint leaf, Entry *entry, GError **error)
     return found || column_fail(column, error, "the row group has fewer rows than it should have");
 }
 
+/* Takes the next entry of a leaf, which must be there; the value is 0 if the entry is null. */
+static bool take(Parquet *file, guint leaf, Entry *entry, Value *value, GError **error)
+{
+    *value = (Value){ 0 };
+    if (!peek(file, leaf, entry, error) || !column_take(file->columns[leaf], value, error))
+        return false;
+    file->row_bytes += VALUE_BYTES + value->bytes;
+    return file->row_bytes <= MOST_ROW_BYTES ||
+           column_fail(file->columns[leaf], error, "a row has more than two million values, or 2 GiB of text");
+}
+
 static json_t *read_leaf(Parquet *file, const Node *node, GError **error)
 {
     Value value;
     Entry entry;
     g_autoptr(GError) problem = NULL;
     Column *column = file->columns[node->first_leaf];
-    if (!peek(file, node->first_leaf, &entry, error) || !column_take(column, &value, error))
+    if (!take(file, node->first_leaf, &entry, &value, error))
         return NULL;
     if (entry.definition < node->definition_level) {
         column_fail(column, error, "its levels contradict those of another column");
@@ -119,11 +135,10 @@ static bool pass_over(Parquet *file, const Node *node, GError **error)
     Value value;
     Entry entry;
     for (guint leaf = node->first_leaf; leaf < node->end_leaf; leaf++) {
-        Column *column = file->columns[leaf];
-        if (!peek(file, leaf, &entry, error) || !column_take(column, &value, error))
+        if (!take(file, leaf, &entry, &value, error))
             return false;
         if (entry.definition >= node->definition_level)
-            return column_fail(column, error, "its levels contradict those of another column");
+            return column_fail(file->columns[leaf], error, "its levels contradict those of another column");
     }
     return true;
 }
@@ -270,6 +285,7 @@ bool parquet_next(Parquet *file, json_t *row, bool *goes_on, GError **error)
 {
     bool more;
     *goes_on = false;
+    file->row_bytes = 0;
     if (!enter_group(file, &more, error) || !more || !check_columns(file, false, error))
         return false;
     for (guint i = 0; i < file->wanted->len; i++) {

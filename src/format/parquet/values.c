@@ -14,7 +14,8 @@ enum {
     BYTE_STREAM_SPLIT = 9
 };
 
-#define MOST_TEXT ((size_t)1 << 30) /* bytes of a text that is put together */
+#define MOST_TEXT       ((size_t)1 << 30) /* bytes of a text that is put together */
+#define MOST_DICTIONARY (1 << 24)         /* values */
 
 /* ---- plain values ---- */
 
@@ -90,7 +91,7 @@ Dictionary *dictionary_new(const LeafType *type, char *data, size_t bytes, uint3
     const char *at = data, *end = data + bytes;
     const size_t least = type->physical == PHYSICAL_BYTES ? sizeof(uint32_t) : (size_t)type->width;
     dictionary->data = data;
-    bool good = type->physical != PHYSICAL_BOOLEAN && n <= bytes / least;
+    bool good = type->physical != PHYSICAL_BOOLEAN && n <= bytes / least && n <= MOST_DICTIONARY;
     dictionary->values = g_new(Value, good ? n : 0);
     for (; good && dictionary->n < n; dictionary->n += good)
         good = take_plain(type, &at, end, &dictionary->values[dictionary->n]);
