@@ -8,6 +8,7 @@ build and no test: the files are in the repository.
 - types.parquet: logical types, structs, maps, lists of lists; types.jsonl
 - old.parquet: what pyarrow reads and does not write: lists of two levels, repeated fields, BIT_PACKED levels, lz4 as
   Hadoop frames it; old.jsonl
+- long.parquet: a header with statistics of more than 4 KiB; long.jsonl
 - bad.parquet: texts that are not UTF-8, have a NUL, or are long
 - in the second folder: files of few bytes, for tests/fuzz
 
@@ -302,6 +303,8 @@ def main():
     write_answers(folder / "old.parquet", folder / "old.jsonl", packed=[9, None, -10, 11])
     pq.write_table(pa.table({"text": [b"good", b"caf\xe9", b"a\0b", b"x" * 1001, b"last"], "label": list("abaab")}),
                    folder / "bad.parquet", compression="none")
+    pq.write_table(pa.table({"text": ["a" * 2100, "b" * 2100]}), folder / "long.parquet", use_dictionary=False)
+    write_answers(folder / "long.parquet", folder / "long.jsonl")
     if arguments.seeds:
         write_seeds(arguments.seeds)
 

@@ -7,13 +7,14 @@
 #define GOLDEN LOAM_SOURCE_DIR "/tests/golden/parquet/"
 
 static char *folder;
+static size_t most_bytes = 1000; /* of a text */
 
 /* Reads a file; its rows are appended to `rows`. column: the only one that is read; NULL means all. Returns the first
  * error that ends the file, or NULL. */
 static GError *read_rows(const char *path, const char *column, json_t *rows)
 {
     GError *error = NULL;
-    Parquet *file = parquet_open(path, &(ParquetTexts){ .most_bytes = 1000, .longer = "!" }, &error);
+    Parquet *file = parquet_open(path, &(ParquetTexts){ .most_bytes = most_bytes, .longer = "!" }, &error);
     g_auto(GStrv) names = file ? parquet_columns(file) : NULL;
     bool goes_on = file != NULL;
     for (guint i = 0; file && names[i]; i++)
@@ -71,6 +72,13 @@ static void every_encoding_is_read_in_every_codec_and_page(void)
 static void logical_types_and_nested_values_are_read(void)
 {
     check_file("types.parquet", "types.jsonl");
+}
+
+static void headers_may_be_long(void)
+{
+    most_bytes = 3000;
+    check_file("long.parquet", "long.jsonl");
+    most_bytes = 1000;
 }
 
 static void forms_of_old_writers_are_read(void)
@@ -171,6 +179,7 @@ int main(int argc, char **argv)
     folder = g_dir_make_tmp("parquet-XXXXXX", NULL);
     g_test_add_func("/parquet/every_encoding", every_encoding_is_read_in_every_codec_and_page);
     g_test_add_func("/parquet/types", logical_types_and_nested_values_are_read);
+    g_test_add_func("/parquet/long_headers", headers_may_be_long);
     g_test_add_func("/parquet/old", forms_of_old_writers_are_read);
     g_test_add_func("/parquet/bad_rows", a_text_that_is_none_is_a_bad_row);
     g_test_add_func("/parquet/not_read", what_is_not_read_is_named);
