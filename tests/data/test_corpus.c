@@ -113,6 +113,14 @@ static void jsonl_is_read(void)
     check("a.json", "{\"text\": \"one\", \"body\": \"two\"}", (CorpusOptions){ .field = "body" }, "two|");
 }
 
+static void parquet_is_read(void)
+{
+    g_autofree char *got =
+        read_all(LOAM_SOURCE_DIR "/tests/golden/parquet/types.parquet", (CorpusOptions){ .field = "category" }, NULL);
+    g_assert_true(g_str_has_prefix(got, "cat|!"));
+    g_assert_true(g_str_has_suffix(got, "types.parquet: row 2: field \"category\" is null, not a string"));
+}
+
 static void several_fields_are_joined(void)
 {
     char *both[] = { (char *)"title", (char *)"body", NULL };

@@ -66,6 +66,15 @@ static void jsonl__is_read(void)
           "x 2.5=true;p, q 1=u+v");
 }
 
+static void parquet__is_read(void)
+{
+    char *settings[] = { (char *)"task.data=" LOAM_SOURCE_DIR "/tests/golden/parquet/types.parquet",
+                         (char *)"task.input={turns.0.role} {date}", (char *)"task.target={answers.text}",
+                         (char *)"task.on_error=skip", NULL };
+    g_autofree char *got = read_all(settings);
+    g_assert_cmpstr(got, ==, "user 2026-02-28=a+b; 0001-01-01=");
+}
+
 static void json__is_read(void)
 {
     check("t.json", "{\"a\":\"top\",\"l\":[{\"b\":1,\"m\":{\"n\":[{\"y\":1},{\"y\":2,\"a\":\"own\"}]}}]}",
