@@ -134,6 +134,22 @@ def normalizers():
                    {"normalizer": {"type": "Sequence", "normalizers": [*inner, {"type": "Prepend", "prepend": "\u2581"}, space]}})
 
 
+def bert():
+    """The keys of BertNormalizer, which BertTokenizer takes instead of the normalizer of tokenizer.json."""
+    def normalizer(low):
+        return {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": low}
+    keys = ({}, {"do_lower_case": False}, {"do_lower_case": True}, {"do_lower_case": True, "strip_accents": False}, {"do_lower_case": False, "strip_accents": True},
+            {"tokenize_chinese_chars": False})
+    for low in (True, False):
+        for name in ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "MobileBertTokenizerFast", "ElectraTokenizer", FAST):
+            for config in keys if name == "BertTokenizer" else keys[:1]:
+                yield case("wordpiece", JSON, {"tokenizer_class": name, **config}, {"normalizer": normalizer(low)})
+        yield case("wordpiece", JSON, None, {"normalizer": normalizer(low)}, model_type="bert")
+        yield case("wordpiece", JSON, {"do_lower_case": False}, {"normalizer": normalizer(low)}, model_type="bert")
+        yield case("wordpiece", JSON, {}, {"normalizer": normalizer(low)})
+    yield case("wordpiece", ["vocab.txt", "tokenizer.json"], {"tokenizer_class": "BertTokenizer", "do_lower_case": False})
+
+
 def byte_pieces():
     """Byte pieces that are special tokens, as those that a trainer was told to keep: the model still falls back to them,
     unless they are no part of its vocabulary."""
@@ -238,7 +254,7 @@ def encode(each, golden, folder):
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces(), *additions(golden), *stale(golden)]:
+    for each in [*classes(), *normalizers(), *defaults(), *named(), *byte_pieces(), *additions(golden), *stale(golden), *bert()]:
         with tempfile.TemporaryDirectory() as folder:
             cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)

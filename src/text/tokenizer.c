@@ -36,6 +36,24 @@ const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char 
     return NULL;
 }
 
+bool tokenizer_ids_agree(const Tokenizer *tok, const GArray *tokens, GError **error)
+{
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        const char *owner = token->id < tok->size ? tokenizer_piece(tok, token->id) : "";
+        const int known = tokenizer_id(tok, token->content);
+        if (known >= 0 && known != token->id)
+            return fail_user(error, "the settings beside it give \"%s\" the id %d, but it has the id %d",
+                             token->content, token->id, known);
+        if (known < 0 && *owner)
+            return fail_user(error,
+                             "the settings beside it give \"%s\" the id %d, which is that of \"%s\": want %d or "
+                             "more",
+                             token->content, token->id, owner, tok->size);
+    }
+    return true;
+}
+
 const char *tokenizer_kind(const Tokenizer *tok)
 {
     return tok->facts.name;

@@ -22,10 +22,20 @@ static const struct {
     { "GPT2Tokenizer", "gpt2", CLASS_BYTE_LEVEL, false, gpt2_tokens },
     { "RobertaTokenizer", "roberta", CLASS_BYTE_LEVEL, false, roberta_tokens },
     { "LlamaTokenizer", NULL, CLASS_METASPACE, true, NULL },
+    { "BertTokenizer", "bert", CLASS_BERT, false, NULL },
+    { "DistilBertTokenizer", "distilbert", CLASS_BERT, false, NULL },
+    { "ElectraTokenizer", "electra", CLASS_BERT, false, NULL },
+    { "MobileBertTokenizer", "mobilebert", CLASS_BERT, false, NULL },
 };
 
 /* For these models transformers ignores tokenizer_class and takes tokenizer.json as it is. */
 static const char *const as_file_models[] = { "modernbert", "modernbert-decoder", NULL };
+
+static bool flag_at(const json_t *settings, const char *key, bool otherwise)
+{
+    const json_t *value = json_object_get(settings, key);
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
 
 TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config)
 {
@@ -33,13 +43,19 @@ TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config)
     const char *name = json_text(settings, "tokenizer_class"), *model_type = json_text(config, "model_type");
     name = *name ? name : json_text(config, "tokenizer_class");
     size_t bytes = strlen(name) - (g_str_has_suffix(name, "Fast") ? strlen("Fast") : 0);
-    const json_t *prefix = json_object_get(settings, "add_prefix_space"), *legacy = json_object_get(settings, "legacy");
+    const bool lowercase = flag_at(settings, "do_lower_case", true);
     for (size_t i = 0; i < G_N_ELEMENTS(classes) && !g_strv_contains(as_file_models, model_type); i++) {
         bool named = strlen(classes[i].name) == bytes && strncmp(classes[i].name, name, bytes) == 0;
         if (named || (*name == 0 && g_strcmp0(classes[i].model_type, model_type) == 0))
-            found = (TokenizerClass){ classes[i].text, classes[i].name,
-                                      json_is_boolean(prefix) ? json_is_true(prefix) : classes[i].prefix_space,
-                                      !json_is_true(legacy), classes[i].special_tokens };
+            found = (TokenizerClass){ .text = classes[i].text,
+                                      .name = classes[i].name,
+                                      .prefix_space = flag_at(settings, "add_prefix_space", classes[i].prefix_space),
+                                      .first_only = !flag_at(settings, "legacy", false),
+                                      .lowercase = lowercase,
+                                      .strip_accents = flag_at(settings, "strip_accents", lowercase),
+                                      .chinese_chars = flag_at(settings, "tokenize_chinese_chars", true),
+                                      .cased_by_key = json_object_get(settings, "do_lower_case") != NULL,
+                                      .special_tokens = classes[i].special_tokens };
     }
     return found;
 }
@@ -62,7 +78,9 @@ static json_t *metaspace(const TokenizerClass *class_)
 
 uint64_t tokenizer_class_hash(const TokenizerClass *class_)
 {
-    const int32_t fields[] = { (int32_t)class_->text, class_->prefix_space, class_->first_only };
+    const bool bert = class_->text == CLASS_BERT;
+    const int32_t fields[] = { (int32_t)class_->text, bert ? class_->lowercase : class_->prefix_space,
+                               bert ? class_->strip_accents + 2 * class_->chinese_chars : class_->first_only };
     return XXH3_64bits(fields, sizeof fields) | 1;
 }
 
@@ -86,11 +104,27 @@ static bool apply_byte_level(const TokenizerClass *class_, json_t *root)
                                            (int)class_->prefix_space, "trim_offsets", 1, "use_regex", 1));
 }
 
+/* Without a strip_accents, accents are stripped if text is lower-cased. */
+static bool apply_bert(const TokenizerClass *class_, json_t *root)
+{
+    json_t *before = json_object_get(root, "normalizer");
+    if (before && !json_is_boolean(json_object_get(before, "strip_accents")))
+        json_object_set(before, "strip_accents", json_object_get(before, "lowercase"));
+    bool changed = replace_part(root, "normalizer",
+                                json_pack("{s:s, s:b, s:b, s:b, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                                          "handle_chinese_chars", (int)class_->chinese_chars, "strip_accents",
+                                          (int)class_->strip_accents, "lowercase", (int)class_->lowercase));
+    return replace_part(root, "pre_tokenizer", json_pack("{s:s}", "type", "BertPreTokenizer")) || changed;
+}
+
 bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root)
 {
     json_t *model = json_object_get(root, "model");
     const char *type = json_text(model, "type");
     bool bpe = *type ? strcmp(type, "BPE") == 0 : json_object_get(model, "merges") != NULL;
+    bool wordpiece = *type ? strcmp(type, "WordPiece") == 0 : !bpe && json_is_object(json_object_get(model, "vocab"));
+    if (class_->text == CLASS_BERT)
+        return wordpiece && apply_bert(class_, root);
     if (!bpe || class_->text == CLASS_AS_FILE ||
         (class_->text == CLASS_BYTE_LEVEL) != tokenizer_class_is_byte_level(root))
         return false;

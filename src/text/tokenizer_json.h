@@ -13,6 +13,7 @@ typedef enum ClassText {
     CLASS_AS_FILE,    /* the file says how text is split */
     CLASS_BYTE_LEVEL, /* GPT2Tokenizer, RobertaTokenizer: words by GPT-2's pattern; no normalizer */
     CLASS_METASPACE,  /* LlamaTokenizer: spaces become U+2581; no normalizer, no words */
+    CLASS_BERT,       /* BertTokenizer: a WordPiece with BertNormalizer and BertPreTokenizer */
 } ClassText;
 
 typedef struct TokenizerClass {
@@ -20,6 +21,9 @@ typedef struct TokenizerClass {
     const char *name;  /* the class; NULL for CLASS_AS_FILE */
     bool prefix_space; /* a space is put before a text that does not start with one */
     bool first_only;   /* CLASS_METASPACE: only at the beginning of a text, not after each special token */
+    bool lowercase;    /* CLASS_BERT: this and the next two are options of BertNormalizer */
+    bool strip_accents, chinese_chars;
+    bool cased_by_key; /* CLASS_BERT: tokenizer_config.json has do_lower_case, which is true without the key */
     const char *const *special_tokens; /* for each TokenRole, the piece that has it if no file names one, or NULL; NULL
                                           means that the class has no such pieces */
 } TokenizerClass;
@@ -27,7 +31,8 @@ typedef struct TokenizerClass {
 /* The class that transformers takes for a folder with these tokenizer_config.json and config.json, each of which may be
  * NULL: their tokenizer_class, or the class of config.json's model_type. */
 TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config);
-/* Replaces "normalizer" and "pre_tokenizer" of a BPE's tokenizer.json by those of the class. True if they changed. */
+/* Replaces "normalizer" and "pre_tokenizer" of a BPE's or WordPiece's tokenizer.json by those of the class. True if
+ * they changed. */
 bool tokenizer_class_apply(const TokenizerClass *class_, json_t *root);
 /* A hash of the fields; never 0. */
 uint64_t tokenizer_class_hash(const TokenizerClass *class_);

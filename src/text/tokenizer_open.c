@@ -223,8 +223,8 @@ static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
 static void keep_settings(Tokenizer *tok, const TokenizerSettings *config)
 {
     const bool has_roles = tok->class_.special_tokens || tok->n_appended > 0;
-    tok->settings = config->root ? json_incref(config->root) : has_roles ? json_object() : NULL;
-    if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
+    tok->settings = config->root ? json_incref(config->root) : has_roles || tok->class_.name ? json_object() : NULL;
+    if (tok->class_.name && json_object_get(tok->settings, "tokenizer_class") == NULL)
         json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
     for (int role = 0; has_roles && role < TOKEN_ROLES; role++) {
         const char *key = token_role_key((TokenRole)role);
@@ -243,7 +243,8 @@ static bool read_settings(Tokenizer *tok, GError **error)
     g_autofree char *folder = g_path_get_dirname(tok->path);
     bool is_file = g_file_test(tok->path, G_FILE_TEST_EXISTS); /* BYTES_PATH is not a file */
     if (is_file) {
-        if (!tokenizer_settings_read(folder, &config, error))
+        if (!tokenizer_settings_read(folder, &config, error) ||
+            (tokenizer_is_json(tok->path) && !tokenizer_ids_agree(tok, config.added, error)))
             return false;
         add_tokens(tok, config.added);
         add_class_tokens(tok, &config);
@@ -346,7 +347,7 @@ static bool open_kind(Tokenizer *tok, const char *data, size_t bytes, GError **e
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
         return false;
-    tok->class_ = class_;
+    tok->class_ = class_.text == CLASS_BERT && tok->kind != &kind_wordpiece ? (TokenizerClass){ 0 } : class_;
     add_tokens(tok, tok->facts.added);
     tok->n_own = tok->added->len;
     tok->size = tok->facts.size;

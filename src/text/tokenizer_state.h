@@ -40,6 +40,8 @@ static inline const AddedToken *added_at(const Tokenizer *tok, guint i)
 
 /* The last added token that has this id or, if content is not NULL, this content; NULL if there is none. */
 const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char *content);
+/* Refuses a token of the settings files to which a tokenizer.json gives another id, or whose id it gives another. */
+bool tokenizer_ids_agree(const Tokenizer *tok, const GArray *tokens, GError **error);
 /* Whether this token is a sentinel or the mask. */
 bool tokenizer_is_blank(const Tokenizer *tok, int id);
 /* Whether a path names a tokenizer.json. */

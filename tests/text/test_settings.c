@@ -241,6 +241,26 @@ static void a_vocabulary_does_not_stand_in_for_a_tokenizer_json(void)
     g_assert_true(io_remove_tree(folder, NULL));
 }
 
+/* Fails to open a byte-level tokenizer.json beside which this token has this id. */
+static void refuse_id(const char *content, const char *id, const char *message)
+{
+    GError *error = NULL;
+    json_auto_t *each = json_pack("{s:s, s:[s], s:{s:{s:{s:{s:s}}}}}", "base", "byte-bpe", "files", "tokenizer.json",
+                                  "settings", "tokenizer_config.json", "added_tokens_decoder", id, "content", content);
+    g_autofree char *folder = make_folder(each);
+    g_assert_null(tokenizer_open(folder, &error));
+    g_assert_nonnull(strstr(error->message, message));
+    g_clear_error(&error);
+    g_assert_true(io_remove_tree(folder, NULL));
+}
+
+/* transformers would ignore such an id. */
+static void an_id_that_the_tokenizer_json_gives_another_token_is_refused(void)
+{
+    refuse_id("<o>", "899", "\"<o>\" the id 899, which is that of");
+    refuse_id("<|endoftext|>", "905", "\"<|endoftext|>\" the id 905, but it has the id ");
+}
+
 /* A copy of a tokenizer, and its tokenizer.json for PreTrainedTokenizerFast, keep what its class makes of the
  * settings. */
 static void copies_and_exports_split_as_the_class_does(void)
@@ -281,6 +301,8 @@ int main(int argc, char **argv)
                     the_next_file_is_read_if_the_first_cannot_be);
     g_test_add_func("/settings/a_vocabulary_does_not_stand_in_for_a_tokenizer_json",
                     a_vocabulary_does_not_stand_in_for_a_tokenizer_json);
+    g_test_add_func("/settings/an_id_that_the_tokenizer_json_gives_another_token_is_refused",
+                    an_id_that_the_tokenizer_json_gives_another_token_is_refused);
     g_test_add_func("/settings/copies_and_exports_split_as_the_class_does", copies_and_exports_split_as_the_class_does);
     return g_test_run();
 }

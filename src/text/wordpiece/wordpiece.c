@@ -1,5 +1,6 @@
 #include "text/wordpiece/wordpiece.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "text/offset_map.h"
 #include "text/trie.h"
@@ -149,6 +150,15 @@ static bool read_tokenizer_config(const char *vocab_path, BertTextOptions *text,
     return true;
 }
 
+/* BertTokenizer lower-cases unless its files say otherwise, which may be wrong for a vocabulary with capitals. */
+static void warn_of_case(const GPtrArray *pieces, const TokenizerClass *class_)
+{
+    if (class_->text == CLASS_BERT && !class_->cased_by_key && has_capitals(pieces))
+        log_warning(
+            "text becomes lower case, as in transformers, though the vocabulary has capital letters: if that is "
+            "wrong, set do_lower_case to false in tokenizer_config.json");
+}
+
 static void *open_vocabulary(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     const char *end = data + bytes;
@@ -163,6 +173,8 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     bool uncased = !has_capitals(pieces);
     const BertTextOptions alone = { true, true, uncased, uncased };
     WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone, true };
+    options.text.lowercase = options.text.strip_accents = uncased || facts->class_.text == CLASS_BERT;
+    warn_of_case(pieces, &facts->class_);
     if (!read_tokenizer_config(path, &options.text, error))
         return NULL;
     void *model = open_pieces(g_steal_pointer(&pieces), &options, facts, error);
@@ -342,6 +354,7 @@ static void *open_wordpiece_json(const TokenizerJson *json, TokenizerFacts *fact
     GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < json->pieces->len; i++)
         g_ptr_array_add(pieces, g_strdup(json->pieces->pdata[i] ? json->pieces->pdata[i] : ""));
+    warn_of_case(pieces, &facts->class_);
     WordPiece *wordpiece = open_pieces(pieces, &options, facts, error);
     for (guint i = 0; wordpiece && i < json->added->len; i++) {
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
