@@ -138,6 +138,28 @@ static void a_value_is_a_float(void)
     drop(&c);
 }
 
+/* With a byte-level BPE, as transformers does with add_prefix_space: a word gets a space unless it begins with one. */
+static void an_empty_word_has_no_token(void)
+{
+    Case c;
+    GError *error = NULL;
+    Tokenizer *before = tok;
+    static const int32_t ids[] = { CLS, 268, 220, 268, SEP }, first[] = { 1, -1, 2, 3 };
+    char *settings[] = { (char *)"task.input={w}", (char *)"task.tags=t", NULL };
+    tok = tokenizer_open(GOLDEN "byte-bpe/tokenizer.json", &error);
+    g_assert_no_error(error);
+    make(&c, "{\"w\": [\"a\", \"\", \" \", \" a\"], \"t\": [\"good\", \"bad\", \"good\", \"bad\"]}", 40, settings);
+    g_assert_cmpuint(c.inputs.ids->len, ==, G_N_ELEMENTS(ids));
+    g_assert_cmpuint(c.inputs.words->len, ==, G_N_ELEMENTS(first));
+    for (guint i = 0; i < G_N_ELEMENTS(ids); i++)
+        g_assert_cmpint(at(c.inputs.ids, i), ==, ids[i]);
+    for (guint i = 0; i < G_N_ELEMENTS(first); i++)
+        g_assert_cmpint(at(c.inputs.words, i), ==, first[i]);
+    drop(&c);
+    tokenizer_close(tok);
+    tok = before;
+}
+
 static void the_first_piece_of_a_word_has_its_tag(void)
 {
     Case c;
@@ -443,6 +465,7 @@ int main(int argc, char **argv)
                     a_pair_has_two_token_types_and_loses_of_the_longer_text);
     g_test_add_func("/labelled/roberta_has_two_separators_between_texts", roberta_has_two_separators_between_texts);
     g_test_add_func("/labelled/a_value_is_a_float", a_value_is_a_float);
+    g_test_add_func("/labelled/an_empty_word_has_no_token", an_empty_word_has_no_token);
     g_test_add_func("/labelled/the_first_piece_of_a_word_has_its_tag", the_first_piece_of_a_word_has_its_tag);
     g_test_add_func("/labelled/windows_cover_the_text_and_find_the_answer", windows_cover_the_text_and_find_the_answer);
     g_test_add_func("/labelled/dropped_characters_move_no_answer", dropped_characters_move_no_answer);

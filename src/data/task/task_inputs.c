@@ -164,7 +164,8 @@ static bool encode_plain(TaskEncoder *encoder, const char *input, const char *se
 
 /* ---- words ---- */
 
-/* Encodes each word separately, with the space before it if the tokenizer's pieces contain spaces. */
+/* Encodes each word separately; if the tokenizer's pieces contain spaces, with a space before it unless it is empty or
+ * begins with one. */
 static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
     guint room;
@@ -175,7 +176,8 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
     const bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe");
     for (guint i = 0; i < example->words->len; i++) {
         const int32_t at = (int32_t)all.ids->len + before;
-        g_autofree char *text = g_strconcat(spaces ? " " : "", example->words->pdata[i], NULL);
+        const char *word = example->words->pdata[i];
+        g_autofree char *text = g_strconcat(spaces && *word && *word != ' ' ? " " : "", word, NULL);
         if (!tokenizer_encode(encoder->tok, text, strlen(text), false, all.ids, error))
             return false;
         const int32_t first = (int32_t)all.ids->len + before > at ? at : -1; /* a word without a token has no tag */
