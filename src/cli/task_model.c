@@ -61,7 +61,7 @@ static bool take_declared_length(Config *config, GError **error)
                                   ? g_strdup(config->tokenizer.path)
                                   : g_path_get_dirname(config->tokenizer.path);
     json_auto_t *settings = NULL;
-    if (kind == LABELS_NONE || *config->tokenizer.path == '\0')
+    if (kind == LABELS_NONE || !g_file_test(config->tokenizer.path, G_FILE_TEST_EXISTS)) /* "bytes" is no file */
         return true;
     if (!tokenizer_json_read(folder, "tokenizer_config.json", &settings, error))
         return false;
