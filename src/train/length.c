@@ -93,6 +93,7 @@ bool trainer_plan_steps(Trainer *t, GError **error)
     plan_length(t, count_tokens);
     plan_schedule(t, count_tokens);
     t->length.stop_at = plan_stop(t, count_tokens);
+    t->start.finished = trainer_finished(t) && !trainer_evaluation_due(t, true);
     t->clock.started = clock_seconds();
     return true;
 }

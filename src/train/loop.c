@@ -68,7 +68,9 @@ static void note_finished(const Trainer *t)
     g_autofree char *asked =
         beyond ? g_strdup_printf(", more than the %" PRId64 " of train.length", t->length.steps) : g_strdup("");
     log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.steps, asked,
-             t->changes->len > 0 ? ": the changes above are ignored, the run keeps its configuration" : "",
+             t->start.finished && t->changes->len > 0
+                 ? ": the changes above are ignored, the run keeps its configuration"
+                 : "",
              trainer_out_of_patience(t) ? "larger train.patience"
              : trainer_stops_here(t)    ? "later train.stop_at"
                                         : "longer train.length");
@@ -79,7 +81,7 @@ static void note_end(const Trainer *t)
 {
     const bool stops = trainer_stops_here(t);
     const char *name = stops ? "train.stop_at" : "train.length";
-    if (t->state.steps == t->start.steps || trainer_out_of_patience(t))
+    if (t->start.finished || trainer_out_of_patience(t))
         return;
     g_autofree char *value = options_plain_value(config_options(), &t->config, options_find(config_options(), name)),
                     *what = stops

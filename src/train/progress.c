@@ -57,7 +57,7 @@ bool trainer_finished(const Trainer *t)
 
 bool trainer_had_ended(const Trainer *t)
 {
-    return t->start.resumed && t->state.steps == t->start.steps && trainer_finished(t);
+    return t->start.resumed && t->start.finished;
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)

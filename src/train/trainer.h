@@ -68,6 +68,7 @@ typedef struct ProcessStart {
     int64_t steps, samples, tokens;
     double trained_s;
     bool resumed;   /* from a checkpoint */
+    bool finished;  /* no step and no evaluation is left for this process */
     bool best_lost; /* the best checkpoint is missing, that of step lost_best: state.best_step is another one */
     int64_t lost_best;
     double command_s;  /* clock_seconds() at the start of the command */
@@ -254,8 +255,8 @@ bool trainer_stops_here(const Trainer *t);
 bool trainer_has_changed(const Trainer *t, const char *option);
 /* Whether the last train.patience evaluations were all not better than the best one. */
 bool trainer_out_of_patience(const Trainer *t);
-/* Whether the run goes on from a checkpoint and has no step left. Its config.yaml and the options of its logs then stay
- * as they are, so that they say what the run was trained with. */
+/* Whether an earlier process has ended the run: its checkpoint leaves no step and no evaluation to do. Its config.yaml
+ * and the options of its logs then stay as they are, so that they say what the run was trained with. */
 bool trainer_had_ended(const Trainer *t);
 /* Whether an evaluation is due and has not yet been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);

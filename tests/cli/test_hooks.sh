@@ -60,6 +60,29 @@ for length in 8 9; do
     [ "$(cat "$work/left/seen")" = 6 ] || fail "$(cat "$work/left/seen" "$work/left/hooks.log")"
 done
 
+# A command that only makes the evaluation which a stop has left, and so ends the run, ends it as any other does. The next one has nothing to do.
+told() { # RUN STEP 'EVENT'
+    grep -q "\"kind\":\"event\",\"step\":$2,\"what\":\"$3" "$1/metrics.jsonl" || fail "no event of the end: $(tail -n 3 "$1/metrics.jsonl")"
+    expect 0 ': ended' "$loam" status "$1"
+    grep -q "last event: $3" "$work/out" || fail "$(cat "$work/out")"
+    expect 0 'nothing left to do' "$loam" train "$1"
+    [ "$(tail -n 1 "$1/why")" = "the run has ended at step $2" ] && [ "$(wc -l <"$1/why")" = $(($2 / 6 + 1)) ] || fail "on_stop: $(cat "$1/why")"
+}
+late="$train train.length=24steps train.exit_every=6 train.report=true"
+expect 75 'at step 6' $late run.dir="$work/short" hooks.on_stop='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"'
+expect 0 'step 6  held-out loss' "$loam" train "$work/short" train.length=6steps
+told "$work/short" 6 'ended at step 6 (train.length=6 steps)'
+for step in 6 12; do
+    expect 75 "at step $step" $late run.dir="$work/worse" optim.lr=0 train.patience=1 log.mlflow="$work/mlruns" hooks.on_stop='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"'
+done
+expect 0 'step 12  no better held-out loss in 1 evaluation: the run ends' "$loam" train "$work/worse"
+told "$work/worse" 12 'no better held-out loss in 1 evaluation: the run ends'
+grep -q '^status: 3$' "$work"/mlruns/*/*/meta.yaml || fail "MLflow: $(cat "$work"/mlruns/*/*/meta.yaml)"
+for run in short worse; do
+    grep -q '>ended<' "$work/$run/report.html" || fail "the report does not say that the run has ended"
+done
+echo "ok: the end of a run whose last evaluation was left"
+
 # A start that fails, as without the data, is an error of the run: its hooks hear of it, its log and loam status tell it.
 for end in bin idx json; do cp "$work/data.$end" "$work/near.$end"; done
 expect 75 'stopped by' $train run.dir="$work/start" train.exit_every=5 data.train="$work/near" hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"; echo "$LOAM_STEP" >"$LOAM_RUN/at"'

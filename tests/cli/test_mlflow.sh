@@ -63,10 +63,10 @@ values "$first" | diff "$work/values" - || fail "a run that starts over wrote in
 [ "$(entries)" = 3 ] && [ -e "$work/run/before-1/mlflow.txt" ] || fail "$(entries) entries after starting over"
 
 # The state is that of loam status: of a run without a step, of one that stopped or was killed, and after a command that leaves
-# such a run no step to do, whose other options are not stored.
+# such a run no step and no evaluation to do, whose other options are not stored.
 state() { sed -n 's/^status: //p' "$work/states"/*/"$(cut -d ' ' -f 1 "$work/$1/mlflow.txt" | head -n 1)/meta.yaml"; }
 shown() { "$loam" status "$work/$1" 2>/dev/null | sed -n "1s/.*: //p" || true; }
-small=("$loam" train "$work/config.yaml" log.mlflow="$work/states" train.save_every=2 train.log_every=1)
+small=("$loam" train "$work/config.yaml" log.mlflow="$work/states" data.valid= train.save_every=2 train.log_every=1)
 "${small[@]}" run.dir="$work/empty" train.length='0 steps' 2>"$work/log" && [ "$(state empty) $(shown empty)" = '3 ended' ] || fail "$(state empty) $(shown empty)"
 "${small[@]}" run.dir="$work/early" train.exit_every=2 2>"$work/log" && fail "it did not stop"
 [ "$(state early) $(shown early)" = '5 stopped' ] || fail "$(state early) $(shown early)"

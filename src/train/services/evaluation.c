@@ -230,7 +230,8 @@ static Verdict evaluation_at_start(void *own, const Trainer *t, GError **error)
         return VERDICT_GO_ON;
     if (!evaluate_heldout(own, t, &best, error))
         return VERDICT_ABORT;
-    return best || saving_saved(t) == t->state.steps ? VERDICT_SAVE : VERDICT_GO_ON;
+    const Verdict save = trainer_finished(t) ? VERDICT_END : VERDICT_SAVE;
+    return best || saving_saved(t) == t->state.steps ? save : VERDICT_GO_ON;
 }
 
 static Verdict evaluation_after_step(void *own, const Trainer *t, GError **error)
@@ -307,7 +308,7 @@ static void report_best(const Trainer *t)
 
 static Verdict evaluation_at_end(G_GNUC_UNUSED void *own, const Trainer *t, G_GNUC_UNUSED GError **error)
 {
-    if (trainer_out_of_patience(t) && t->state.steps > t->start.steps)
+    if (trainer_out_of_patience(t) && !t->start.finished)
         note_patience(t);
     report_best(t);
     return VERDICT_GO_ON;

@@ -540,7 +540,7 @@ static void hooks_service_close(void *own, const Trainer *t, const GError *probl
     pulse_at(t->pulse, step, 0, "hooks");
     if (problem && !stopped)
         hooks_call(own, HOOK_ALERT, step, NULL, problem->message);
-    if (problem || step > t->start.steps)
+    if (problem || !t->start.finished)
         hooks_call(own, HOOK_STOP, step, NULL, problem ? problem->message : ended);
     hooks_wait(own);
     stop_waits_for_hooks(false);

@@ -404,7 +404,7 @@ static bool is_unfinished(const char *dir)
 }
 
 /* A store that cannot be written does not keep the run from training. A command that leaves a run of the store no step
- * to do changes only its state. */
+ * and no evaluation to do changes only its state. */
 static void *mlflow_service_open(const Trainer *t, G_GNUC_UNUSED GError **error)
 {
     g_autoptr(GError) problem = NULL;

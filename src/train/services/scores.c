@@ -207,14 +207,13 @@ static bool open_scored_task(const Trainer *t, ScoredTask *scored, GError **erro
 
 static bool open_tasks(Scores *scores, const Trainer *t, GError **error)
 {
-    const bool left = !trainer_finished(t) || trainer_evaluation_due(t, true);
     if (!t->config.train.scores && best_is_loss(t))
         return true;
     if (!add_tasks(scores, t, error) || (!best_is_loss(t) && !find_best(scores, t, error)))
         return false;
     for (guint i = scores->tasks->len; i > 0; i--) {
         ScoredTask *scored = scored_at(scores, i - 1);
-        if (left && !open_scored_task(t, scored, error))
+        if (!t->start.finished && !open_scored_task(t, scored, error))
             return false;
         if (scored->eval == NULL)
             g_ptr_array_remove_index(scores->tasks, i - 1);
