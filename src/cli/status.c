@@ -39,10 +39,10 @@ static bool needs_help(const RunStatus *status)
 static bool print_status_json(const RunStatus *status, const char *dir, GError **error)
 {
     return print_json_line(
-        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:I, s:I, s:o*, s:o*, s:o, s:o, s:o, s:o, s:o, s:o}", "run", dir,
-                  "state", run_state_names[status->state], "place", status->place, "places", status->places, "event",
-                  status->event, "log", status->log, "step", (json_int_t)status->step, "saved",
-                  (json_int_t)status->saved, "missing", status->lost >= 0 ? json_integer(status->lost) : NULL,
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:I, s:I, s:o*, s:o*, s:o, s:o, s:o, s:o, s:o, s:o}", "run",
+                  dir, "state", run_state_names[status->state], "place", status->place, "places", status->places,
+                  "event", status->event, "after", status->after, "log", status->log, "step", (json_int_t)status->step,
+                  "saved", (json_int_t)status->saved, "missing", status->lost >= 0 ? json_integer(status->lost) : NULL,
                   "missing_best", status->lost_best >= 0 ? json_integer(status->lost_best) : NULL, "loss",
                   json_finite(status->loss), "lr", json_finite(status->lr), "tokens_per_s",
                   json_finite(status->tokens_per_s), "held_out_loss", json_finite(status->valid_loss), "logged_s",

@@ -29,7 +29,7 @@ const char *const run_state_names[] = {
 /* What metrics.jsonl tells beside the fields of RunStatus. */
 typedef struct Logged {
     double step_s;   /* seconds per step of the last log line; NAN means unknown */
-    double failed_s; /* when the error that is the last event ended the run: Unix seconds; NAN means no such event */
+    double failed_s; /* when an error ended the last command of the run: Unix seconds; NAN means no such event */
 } Logged;
 
 static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, Logged *logged)
@@ -48,17 +48,32 @@ static void take_train(RunStatus *status, const json_t *line, int64_t step, doub
     status->losses[status->n_losses - 1] = status->loss;
 }
 
-/* How an event says that the last command of the run ended; RUN_UNKNOWN after one that starts or goes on with it. Other
- * events leave the state as it was. */
-static RunState ending_of(const json_t *line, const char *what, RunState before)
+/* How an event says that the last command of the run ended; RUN_UNKNOWN for other events. */
+static RunState ending_of(const json_t *line, const char *what)
 {
-    if (json_object_get(line, "start"))
-        return RUN_UNKNOWN;
     if (json_is_true(json_object_get(line, "failed")))
         return RUN_FAILED;
     if (g_str_has_prefix(what, "ended at step ") || g_str_has_prefix(what, "no better "))
         return RUN_ENDED;
-    return g_str_has_prefix(what, "stopped ") || g_str_has_prefix(what, "rolled back ") ? RUN_STOPPED : before;
+    if (g_str_has_prefix(what, "stopped ") || g_str_has_prefix(what, "rolled back "))
+        return RUN_STOPPED;
+    return RUN_UNKNOWN;
+}
+
+/* What follows the end of a command, such as a hook that failed, tells neither how nor why it ended: it is kept beside
+ * the end, until a command starts. */
+static void take_status_event(RunStatus *status, const json_t *line, const char *what, Logged *logged)
+{
+    const RunState ending = ending_of(line, what);
+    const bool follows = status->state != RUN_UNKNOWN && ending == RUN_UNKNOWN && !json_object_get(line, "start");
+    char **event = follows ? &status->after : &status->event;
+    if (!follows) {
+        g_clear_pointer(&status->after, g_free);
+        status->state = ending;
+        logged->failed_s = ending == RUN_FAILED ? metric_number(line, "time") : NAN;
+    }
+    g_free(*event);
+    *event = text_printable(what);
 }
 
 static void take_status_record(RunStatus *status, const MetricRecord *record, double now, Logged *logged)
@@ -68,13 +83,8 @@ static void take_status_record(RunStatus *status, const MetricRecord *record, do
         take_train(status, record->json, record->step, now, logged);
     else if (record->kind == METRIC_VALID && record->first_set)
         status->valid_loss = metric_number(record->json, "loss");
-    else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
-        g_free(status->event);
-        status->event = text_printable(what);
-        status->state = ending_of(record->json, what, status->state);
-        logged->failed_s =
-            json_is_true(json_object_get(record->json, "failed")) ? metric_number(record->json, "time") : NAN;
-    }
+    else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what"))))
+        take_status_event(status, record->json, what, logged);
 }
 
 /* Sets the fields of *status that metrics.jsonl holds, and its state as the events there tell it. */
@@ -169,8 +179,8 @@ static void read_lock(RunStatus *status, const char *dir)
     status->place = g_strdup("a process holds its lock; there are no heartbeats in its folder " HEARTBEAT_FOLDER);
 }
 
-/* Whether the error of the last event ended the last start: rank 0, which writes events, ended with an error, or no
- * heartbeat of it followed. An event has its time in whole seconds. */
+/* Whether the error whose event came at failed_s ended the last start: rank 0, which writes events, ended with an
+ * error, or no heartbeat of it followed. An event has its time in whole seconds. */
 static bool is_told(const Heartbeat *first, double failed_s)
 {
     return first->ended < 0 ? failed_s >= floor(first->time)
@@ -334,6 +344,7 @@ void run_status_clear(RunStatus *status)
     g_clear_pointer(&status->place, g_free);
     g_clear_pointer(&status->places, g_free);
     g_clear_pointer(&status->event, g_free);
+    g_clear_pointer(&status->after, g_free);
     g_clear_pointer(&status->log, g_free);
 }
 
@@ -378,6 +389,8 @@ char *run_status_describe(const RunStatus *status, const char *dir)
                                status->lost_best, name);
     if (status->event)
         g_string_append_printf(text, "  last event: %s\n", status->event);
+    if (status->after)
+        g_string_append_printf(text, "  after it: %s\n", status->after);
     if (status->log)
         g_string_append_printf(text, "  end of log.txt: %s\n", status->log);
     return g_string_free(text, FALSE);

@@ -24,8 +24,9 @@ typedef struct RunStatus {
     RunState state;
     char *place;  /* what a rank is doing, or where it was last seen; NULL means unknown */
     char *places; /* what all ranks of a stalled or lost run are doing (heartbeat_places), or NULL */
-    char *event;  /* the last event of the run, such as why it stopped; NULL means none */
-    char *log;    /* last line of log.txt, if the run failed and its last event is no error; NULL means none */
+    char *event;  /* the last event of the run: of one that does not train, how and why it ended; NULL means none */
+    char *after;  /* the last event after that end, such as a hook that failed; NULL means none */
+    char *log;    /* last line of log.txt, if the run failed and no event tells the error; NULL means none */
     int64_t step; /* step of the last log line; -1 means none */
     double loss, lr, tokens_per_s, mfu; /* values of the last log line; NAN means unknown */
     double valid_loss;                  /* the last held-out loss; NAN means none */
@@ -42,7 +43,7 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
  * that of rank 0 decides whether the run ended, was stopped or failed. Otherwise it still runs, or is lost: if none of
  * the ranks without an exit status has written a heartbeat for silent_s seconds, by its own clock or that of the file
  * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. It is not
- * lost but failed if its last event is the error that ended it, as when that rank could not write its exit status, or
+ * lost but failed if an event is the error that ended it, as when that rank could not write its exit status, or
  * was killed after the error. It is lost, too, if rank 0's process runs on this machine but does not hold the lock of
  * `dir`: then `dir` is a copy. If one exists here, a silent run is stalled, and so is one with a process here that is
  * silent for longer than silent_s or suspended (SIGSTOP). A run that is not lost is stalled if a rank has been in the
@@ -52,7 +53,7 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunStatus, run_status_clear)
-/* Whether an error that is the last event ended the last start of the run, whatever its heartbeats say. */
+/* Whether an event says that an error ended the last start of the run, whatever its heartbeats say. */
 bool run_told_error(const char *dir);
 /* The status as lines of text, the first one "RUN: alive". g_free. */
 char *run_status_describe(const RunStatus *status, const char *dir);

@@ -28,12 +28,15 @@ ends() { # ends TEXT: with status 2, and with this line
 
 for ranks in 1 2; do
     run=$work/run$ranks
-    start "$run" parallel.ranks=$ranks train.report=true hooks.on_alert='echo alarm'
+    start "$run" parallel.ranks=$ranks train.report=true hooks.retries=0 hooks.on_alert='echo alarm; exit 3'
     mv "$run" "$run-moved"
     ends "run.dir $run is no longer the folder that this run trains in"
     [ ! -e "$run" ] || fail "made again: $(ls "$run")"
     grep -q 'is no longer the folder' "$run-moved/log.txt" && grep -q alarm "$run-moved/hooks.log" || fail "no log in the moved folder"
-    [ "$("$loam" status "$run-moved" 2>/dev/null | head -n 1)" = "$run-moved: failed" ] || fail "$("$loam" status "$run-moved" 2>&1)"
+    # The reason is told, though the hook failed after it.
+    expect 1 ": failed" "$loam" status "$run-moved"
+    grep -q "last event: run.dir $run is no longer the folder" "$work/out" || fail "$(cat "$work/out")"
+    grep -q "after it: hooks.on_alert of step .* (exit status 3); its output is in the run's hooks.log$" "$work/out" || fail "$(cat "$work/out")"
     "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
 done
 

@@ -224,6 +224,30 @@ static void a_run_whose_last_event_is_its_error_failed(void)
     g_assert_cmpint(state(), ==, RUN_LOST);
 }
 
+#define EVENT(what) "{\"kind\":\"event\",\"step\":8,\"what\":\"" what "\"}\n"
+#define HOOK        EVENT("hooks.on_stop of step 8 failed once")
+/* A hook that failed after the end of a run is told beside the end, until a command goes on. */
+static void what_follows_an_end_does_not_hide_it(void)
+{
+    static const char *const stopped = EVENT("stopped at step 8 (train.stop_at=8 steps)") HOOK,
+                             *const goes_on = EVENT("stopped on request") HOOK
+                             "{\"kind\":\"event\",\"step\":8,\"what\":\"goes on\",\"start\":{}}\n";
+    RunStatus status;
+    beat(0, 1, 5000, 1000, 0);
+    put("metrics.jsonl", stopped);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_autofree char *text = run_status_describe(&status, "runs/a");
+    g_assert_cmpint(status.state, ==, RUN_STOPPED);
+    g_assert_nonnull(strstr(text, "  last event: stopped at step 8 (train.stop_at=8 steps)\n"
+                                  "  after it: hooks.on_stop of step 8 failed once\n"));
+    run_status_clear(&status);
+    put("metrics.jsonl", goes_on);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpstr(status.event, ==, "goes on");
+    g_assert_null(status.after);
+    run_status_clear(&status);
+}
+
 /* An error before metrics.jsonl exists, or before a start has an event, is the end of log.txt. */
 static void an_error_without_an_event_is_in_the_log(void)
 {
@@ -258,6 +282,7 @@ int main(int argc, char **argv)
     g_test_add_func("/run_status/a_damaged_end_of_the_metrics_is_read", a_damaged_end_of_the_metrics_is_read);
     g_test_add_func("/run_status/a_run_whose_last_event_is_its_error_failed",
                     a_run_whose_last_event_is_its_error_failed);
+    g_test_add_func("/run_status/what_follows_an_end_does_not_hide_it", what_follows_an_end_does_not_hide_it);
     g_test_add_func("/run_status/an_error_without_an_event_is_in_the_log", an_error_without_an_event_is_in_the_log);
     int failed = g_test_run();
     io_remove_tree(dir, NULL);

@@ -329,8 +329,9 @@ static void run_call(Hooks *hooks, const Call *call)
             return;
         if (attempt > hooks->config->retries || !pause_before(hooks, call->kind, attempt, all)) {
             g_autofree char *how_often = times(attempt);
-            note_problem(hooks, g_strdup_printf("hooks.%s of step %" PRId64 " failed %s (%s); its output is in %s",
-                                                names[call->kind], call->step, how_often, problem, hooks->log));
+            note_problem(hooks, g_strdup_printf("hooks.%s of step %" PRId64
+                                                " failed %s (%s); its output is in the run's hooks.log",
+                                                names[call->kind], call->step, how_often, problem));
             return;
         }
     }
