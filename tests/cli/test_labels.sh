@@ -458,3 +458,26 @@ answers hf-long256 --raw | cmp - want || fail "without model_max_length: $(cat e
 answers hf-long256 --raw data.input_length=60 >got
 grep -q 'longer than data.input_length=60' err || fail "data.input_length given: $(cat err)"
 echo "ok: models with a head in no run read as much as their runs"
+
+# Columns by number only: whether a table begins with names is asked, not guessed, except where the numbers are names.
+printf 'r1\tbari koti\tbad\nr2\ttuka mesa\tgood\nr3\tloni\tbad\n' >bare.tsv
+numbers="task.data=bare.tsv task.input={2} task.label={3}"
+says='bare.tsv: the task names columns by number, so the first line (r1, bari koti, bad) may be their names or data: give task.header=true if it is names, task.header=false if it is data'
+refuse "$says" $numbers
+expect 1 "$says" "$loam" task show base.yaml $numbers
+expect 1 "$says" "$loam" eval runs/marks --task $numbers task.columns= task.valid=bare.tsv
+"$loam" task show base.yaml $numbers task.header=false >out 2>err && grep -q 'input   bari koti' out || fail "$(cat out err)"
+"$loam" task show base.yaml $numbers task.header=true >out 2>err && ! grep -q 'input   bari koti' out || fail "$(cat out err)"
+printf '3\t1\t2\ngood\tr1\ttuka mesa\nbad\tr2\tloni\n' >named.tsv
+"$loam" task show base.yaml $numbers task.data=named.tsv >out 2>err && grep -q 'input   tuka mesa' out && grep -q 'target  good' out ||
+    fail "names that are numbers: $(cat out err)"
+# Options that are no templates take the name of a field without braces.
+for option in tags answers references cut_field; do
+    case $option in references | cut_field) target="model.family=t5 task.target={mark}" ;; *) target= ;; esac
+    refuse "task.$option={mark}: this option is no template, write the name of the field alone: mark" task.data=marks.tsv $text $target "task.$option={mark}"
+done
+refuse 'task.choices={a},{b}: this option is no template, write the name of the field alone: a' task.data=marks.tsv $text 'task.choices={a},{b}' 'task.label={mark}'
+# Only a classifier of texts or tags has weights of its classes.
+refuse 'train.class_weights: "balanced": only a classifier of texts or tags has classes to weigh (model.classifier=sequence or tokens), and this model has model.classifier=none: leave it out' \
+    model.family=t5 task.data=marks.tsv $text 'task.target={mark}' train.class_weights=balanced
+echo "ok: columns by number, names without braces, weights of classes that a model does not have"

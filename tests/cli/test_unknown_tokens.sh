@@ -37,14 +37,12 @@ grep -q 'of the tokens are the unknown token' "$work/err" || fail "$(cat "$work/
 # A run on a table tells it once for each of its datasets, and that it would be judged by what it learns.
 ln -s "$work/table.tsv" "$work/same.tsv"
 expect 0 'step 1' "$loam" train "$work/config.yaml" run.dir="$work/table-run" data.train= data.valid= data.objective=seq2seq \
-    task.data="$work/table.tsv" task.valid="$work/same.tsv" task.input='{1}' task.target='{2}' task.scores=accuracy train.length='1 steps'
+    task.data="$work/table.tsv" task.valid="$work/same.tsv" task.header=true task.input='{1}' task.target='{2}' task.scores=accuracy train.length='1 steps'
 [ "$(grep -c 'of the tokens are the unknown token' "$work/err")" = 2 ] || fail "not once for each dataset: $(cat "$work/err")"
 grep -q 'warning: task.valid: .*same.tsv is trained on (task.data)' "$work/err" || fail "$(cat "$work/err")"
-grep -q 'table.tsv: the first line is taken for the names of the columns (text, label); task.header=false if it is data' "$work/err" ||
-    fail "$(cat "$work/err")"
 # A pipe is read once, not for advice.
 "$loam" task prepare --out "$work/piped" tokenizer.path="$work/tok.model" task.data=<(cat "$work/table.tsv") \
-    task.format=tsv task.input='{1}' task.target='{2}' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+    task.format=tsv task.header=true task.input='{1}' task.target='{2}' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 grep -q ': 2 examples' "$work/out" || fail "$(cat "$work/out")"
 expect 0 "warning: data.valid: $work/strange is trained on (data.train)" "$loam" train "$work/config.yaml" run.dir="$work/judged" \
     data.train="$work/data,$work/strange" data.valid="own:$work/data-valid,learnt:$work/strange" train.length='1 steps'

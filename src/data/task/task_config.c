@@ -231,6 +231,27 @@ static bool check_taken(const TaskConfig *config, GError **error)
     return true;
 }
 
+/* Fails for braces around the name of a field in an option that is no template. */
+static bool check_bare_names(const TaskConfig *config, GError **error)
+{
+    const char *const options[][2] = { { "task.tags", config->tags },
+                                       { "task.answers", config->answers },
+                                       { "task.choices", config->choices },
+                                       { "task.references", config->references },
+                                       { "task.cut_field", config->cut_field } };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        const char *option = options[i][0], *given = options[i][1];
+        g_auto(GStrv) names = text_list(given);
+        for (char **name = names; *name; name++) {
+            const size_t n = strlen(*name);
+            if (n > 2 && **name == '{' && (*name)[n - 1] == '}')
+                return fail_user(error, "%s=%s: this option is no template, write the name of the field alone: %.*s",
+                                 option, given, (int)n - 2, *name + 1);
+        }
+    }
+    return true;
+}
+
 /* Whether two templates have the same fields. */
 static bool same_fields(const char *a, const char *b)
 {
@@ -255,7 +276,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
                     .source = { .rows = "", .columns = "" },
                     .scores = kind_scores[*config->value ? LABELS_VALUE : LABELS_NONE] };
     if ((*config->name && !find_named(task, config->name, error)) || !check_taken(config, error) ||
-        !labels_check(config->labels, "task.labels", error))
+        !check_bare_names(config, error) || !labels_check(config->labels, "task.labels", error))
         return false;
     const char *target = target_template(config);
     if (*target && *config->labels == '\0' && !same_fields(target, task->target)) {

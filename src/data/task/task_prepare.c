@@ -299,27 +299,6 @@ static void advise_quotes(const Task *task, const TaskConfig *config, const char
             record.where);
 }
 
-/* Says that a table's first line was taken for names that no template uses; not for a pipe, which is read only once. */
-static void advise_header(const Task *task, const char *path)
-{
-    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
-    const char *const templates[] = { task->input, task->target, task->second };
-    RecordSource source = task->source;
-    Record record;
-    bool named = source.header != RECORD_BY_FORMAT || (source.columns && *source.columns) ||
-                 !g_file_test(path, G_FILE_TEST_IS_REGULAR);
-    source.path = path;
-    for (size_t i = 0; i < G_N_ELEMENTS(templates); i++)
-        if (templates[i])
-            task_template_fields(templates[i], fields, NULL);
-    for (guint i = 0; i < fields->len; i++)
-        named |= !g_ascii_isdigit(*(char *)fields->pdata[i]);
-    g_autoptr(RecordReader) reader = named || fields->len == 0 ? NULL : record_reader_open(&source, NULL);
-    if (reader && record_traits(record_reader_format(reader))->delimiter && record_reader_next(reader, &record, NULL))
-        log_warning("%s: the first line is taken for the names of the columns (%s); task.header=false if it is data",
-                    path, record.columns);
-}
-
 /* Asks about a table without a header whose first row has a cell that is called as its column. If
  * all are, task_reader_next fails. */
 static void advise_first_row(const Task *task, const char *path)
@@ -379,7 +358,6 @@ static void advise_task(const Task *task, const TaskConfig *config, const char *
     advise_constant(task, config);
     advise_labels(task, config);
     advise_format(task, config, path);
-    advise_header(task, path);
     advise_quotes(task, config, path);
     advise_first_row(task, path);
 }

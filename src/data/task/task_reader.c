@@ -253,6 +253,36 @@ size_t task_named_cells(const RecordSource *source, RecordFormat format, const R
     return named ? n : 0;
 }
 
+/* Whether the task names a column otherwise than by its number, which may also be what the table calls a column. */
+static bool names_column(const Task *task, const Record *record)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    const char *const templates[] = { task->input, task->target, task->second };
+    bool named = task->tags || task->choices || task->answers;
+    for (size_t i = 0; i < G_N_ELEMENTS(templates); i++)
+        if (templates[i])
+            task_template_fields(templates[i], fields, NULL);
+    for (guint i = 0; i < fields->len; i++) {
+        const char *field = fields->pdata[i];
+        named |= field[strspn(field, "0123456789")] || json_object_get(record->levels[0], field);
+    }
+    return named || fields->len == 0;
+}
+
+/* An error if a table's columns are named by number only, and nothing says whether its first line is their names: if it
+ * were taken for names, a table without them would lose a row. */
+static bool check_numbered(const TaskReader *reader, const Record *record, GError **error)
+{
+    const RecordSource *source = &reader->task->source;
+    if (source->header != RECORD_BY_FORMAT || (source->columns && *source->columns) ||
+        !record_traits(record_reader_format(reader->records))->delimiter || names_column(reader->task, record))
+        return true;
+    return fail_user(error,
+                     "%.*s: the task names columns by number, so the first line (%s) may be their names or data: give "
+                     "task.header=true if it is names, task.header=false if it is data",
+                     (int)(strrchr(record->where, ':') - record->where), record->where, record->columns);
+}
+
 /* With the first record: an error if it is a table's header, if a template lacks braces, or if a table lacks a column
  * of a template, since all its rows would be bad. */
 static bool check_columns(TaskReader *reader, const Record *record, GError **error)
@@ -268,7 +298,8 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
                          "%s: the cells are \"%s\", as the columns are called: is this row their names? "
                          "task.header=true if it is, task.header=false if it is data",
                          record->where, record->columns);
-    if (!check_braces(reader, record, error) || !check_column_target(reader, record, error))
+    if (!check_numbered(reader, record, error) || !check_braces(reader, record, error) ||
+        !check_column_target(reader, record, error))
         return false;
     if (record->columns == NULL)
         return true;

@@ -154,10 +154,16 @@ float *config_class_weights(const Config *config, GError **error)
     bool classes = labels_have_names((LabelKind)config->model.classifier);
     if (*text == '\0' || (classes && config_balances_classes(config)))
         return NULL;
-    if (!classes || (int64_t)g_strv_length(parts) != n)
-        return fail_user(
-            error, "train.class_weights: \"%s\": want one number for each class of model.labels (%s), or balanced",
-            text, classes ? config->model.labels : "this model has none");
+    if (!classes)
+        return fail_user(error,
+                         "train.class_weights: \"%s\": only a classifier of texts or tags has classes to weigh "
+                         "(model.classifier=sequence or tokens), and this model has model.classifier=%s: leave it out",
+                         text, label_kind_names[config->model.classifier]);
+    if ((int64_t)g_strv_length(parts) != n)
+        return fail_user(error,
+                         "train.class_weights: \"%s\": want one number for each class of model.labels (%s), or "
+                         "balanced",
+                         text, config->model.labels);
     g_autofree float *weights = g_new(float, (gsize)n);
     for (int64_t i = 0; i < n; i++) {
         char *end;
