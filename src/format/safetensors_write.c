@@ -178,12 +178,16 @@ static void settle_types(SafeWriter *writer)
         qsort(writer->declared->data, writer->declared->len, sizeof(Declared), by_alignment);
 }
 
+/* Refuses finite numbers that the stored type rounds to infinity. */
 static bool fits_declared(const float *values, int64_t n, const Declared *declared, GError **error)
 {
+    const bool f16 = strcmp(declared->dtype->name, "F16") == 0;
+    const float limit = f16 ? 65520 : 0x1.FFp127F; /* halfway between the largest number and the next power of 2 */
     for (int64_t i = 0; i < n; i++)
-        if (isfinite(values[i]) && fabsf(values[i]) >= 65520)
-            return fail_user(error, "tensor %s holds %g, beyond f16's 65504: store it as bf16 or f32",
-                             declared->tensor.name, (double)values[i]);
+        if (isfinite(values[i]) && fabsf(values[i]) >= limit)
+            return fail_user(error, "tensor %s holds %g, beyond %s: store it as %s", declared->tensor.name,
+                             (double)values[i], f16 ? "f16's 65504" : "bf16's 3.3895e38",
+                             f16 && fabsf(values[i]) < 0x1.FFp127F ? "bf16 or f32" : "f32");
     return true;
 }
 
@@ -210,7 +214,7 @@ static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *decl
     CHECK(width == sizeof *chunk, "%s", declared->dtype->name);
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t m = MIN(CHUNK, n - at);
-        if (strcmp(declared->dtype->name, "F16") == 0 && !fits_declared(values + at, m, declared, error))
+        if (!fits_declared(values + at, m, declared, error))
             return false;
         declared->dtype->from_f32(chunk, values + at, m);
         if (!put_summed(writer, file, chunk, (size_t)m * width, error))

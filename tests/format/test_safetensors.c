@@ -393,18 +393,29 @@ static void every_half_survives(void)
     }
 }
 
-static void what_f16_cannot_hold_is_named(void)
+static void what_a_half_cannot_hold_is_named(void)
 {
-    const float values[] = { 1, -65520 };
-    g_autoptr(GError) error = NULL;
+    static const struct {
+        const char *dtype, *message;
+        float fits, big;
+    } cases[] = {
+        { "F16", "tensor big holds -65520, beyond f16's 65504: store it as bf16 or f32", 65519, -65520 },
+        { "F16", "tensor big holds 3.4e+38, beyond f16's 65504: store it as f32", 1, 3.4e38F },
+        { "BF16", "tensor big holds -3.4e+38, beyond bf16's 3.3895e38: store it as f32", 3.39e38F, -3.4e38F },
+    };
     g_autofree char *path = g_build_filename(folder, "large.safetensors", NULL);
-    SafeWriter *writer = safetensors_writer_new();
-    safetensors_writer_store_as(writer, "F16");
-    safetensors_writer_add(writer, "big", "F32", 1, &(int64_t){ 2 }, values);
-    g_assert_false(safetensors_writer_write(writer, path, &error));
-    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
-    g_assert_nonnull(strstr(error->message, "tensor big holds -65520, beyond f16's 65504"));
-    safetensors_writer_free(writer);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        for (int64_t n = 1; n <= 2; n++) {
+            g_autoptr(GError) error = NULL;
+            const float values[] = { cases[i].fits, cases[i].big };
+            SafeWriter *writer = safetensors_writer_new();
+            safetensors_writer_store_as(writer, cases[i].dtype);
+            safetensors_writer_add(writer, "big", "F32", 1, &n, values);
+            g_assert_cmpint(safetensors_writer_write(writer, path, &error), ==, n == 1);
+            g_assert_cmpstr(error ? error->message : "", ==, n == 1 ? "" : cases[i].message);
+            safetensors_writer_free(writer);
+        }
+    }
 }
 
 static void shards_hold_what_fits_and_are_read_as_one(void)
@@ -454,7 +465,7 @@ int main(int argc, char **argv)
                       reads_hand_made_files);
     g_test_add_func("/safetensors/rounding_is_to_nearest_even", rounding_is_to_nearest_even);
     g_test_add_func("/safetensors/every_half_survives", every_half_survives);
-    g_test_add_func("/safetensors/what_f16_cannot_hold_is_named", what_f16_cannot_hold_is_named);
+    g_test_add_func("/safetensors/what_a_half_cannot_hold_is_named", what_a_half_cannot_hold_is_named);
     g_test_add_func("/safetensors/shards_hold_what_fits_and_are_read_as_one",
                     shards_hold_what_fits_and_are_read_as_one);
     int status = g_test_run();
