@@ -65,6 +65,11 @@ expect 1 "1 of " "$loam" inspect dataset "$work/bad" --check
 grep -q "the first, 65535, is in document" "$work/err" || fail "the place is not told: $(cat "$work/err")"
 expect 1 '"largest":65535' "$loam" inspect dataset "$work/bad" --check --json
 expect 0 "documents" "$loam" inspect dataset "$work/bad"
+# The same ids as int16 of another program, whose vocabulary is not known.
+cp "$work/bad.bin" "$work/signed.bin" && cp "$work/bad.idx" "$work/signed.idx"
+printf '\003' | dd of="$work/signed.idx" bs=1 seek=17 conv=notrunc status=none
+expect 1 "token ids are negative: the first, -1, is in document" "$loam" inspect dataset "$work/signed" --check
+! grep -q 'loam prepare' "$work/err" || fail "loam did not make it: $(cat "$work/err")"
 
 # Where memory is refused prepare ends with one line and status 2, and leaves nothing; where is the allocator's affair.
 if (ulimit -v 2000000 && "$loam" --version) >/dev/null 2>&1; then # not under a sanitizer

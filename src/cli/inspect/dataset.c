@@ -302,12 +302,14 @@ static json_t *check_json(const DatasetCheck *found, int64_t vocab)
 /* Fails if ids are outside the vocabulary. Called after the counts were printed. */
 static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab, GError **error)
 {
+    g_autofree char *outside =
+                        vocab > 0 ? g_strdup_printf("not in a vocabulary of %" PRId64, vocab) : g_strdup("negative"),
+                    *remedy = g_strdup(data->meta.tokenizer_hash ? ": run loam prepare again" : "");
     return found->bad == 0 ||
            fail_user(error,
-                     "%s: %" PRId64 " of %" PRId64 " token ids are not in a vocabulary of %" PRId64
-                     ": the first, %d, is in document %" PRId64 ", token %" PRId64
-                     " (from 0); the file was damaged or made with another tokenizer: run loam prepare again",
-                     data->name, found->bad, found->tokens, vocab, found->id, found->document, found->token);
+                     "%s: %" PRId64 " of %" PRId64 " token ids are %s: the first, %d, is in document %" PRId64
+                     ", token %" PRId64 " (from 0); the file was damaged or made with another tokenizer%s",
+                     data->name, found->bad, found->tokens, outside, found->id, found->document, found->token, remedy);
 }
 
 static bool show_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
