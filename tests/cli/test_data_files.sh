@@ -54,7 +54,7 @@ documents 1 'id;text' two --input-format text rows.csv
 seq 1 3 >numbers
 documents 1 '1' numbers /dev/stdin
 echo "ok: pipes, and files whose names say nothing"
-expect 1 '--input-format xml: tsv, ' "$loam" prepare --tokenizer bytes --out x --input-format xml rows.csv
+expect 1 '--input-format none-such: tsv, ' "$loam" prepare --tokenizer bytes --out x --input-format none-such rows.csv
 expect 1 'no field "text" in the record; choose one with --field: "body"' bash -c "echo '{\"body\": \"b\"}' | '$loam' prepare --tokenizer bytes --out x -"
 "$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out piped-tok - <two 2>err || fail "$(cat err)"
 "$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out named-tok some.jsonl --on-error skip 2>err || fail "$(cat err)"
