@@ -222,26 +222,19 @@ void hf_adapter_close(HfAdapter *adapter)
 
 /* ---- the tensors of an adapter ---- */
 
-/* The name prefix of the first block of the encoder or of the decoder; NULL if the model does not have that stack. */
-static const char *first_block(const ModelConfig *config, bool decoder)
+/* The name of a layer's tensor "lora_A.weight" in a block of the encoder or decoder; NULL means that there is no such
+ * block or that the layer is not a module of its own in this architecture. g_free. */
+static char *tensor_of(const TensorNames *names, const ModelConfig *config, const char *layer, bool decoder,
+                       int64_t block)
 {
-    bool there = decoder ? config->family != FAMILY_BERT : config->family != FAMILY_GPT;
-    return !there ? NULL : decoder ? "decoder.0." : "encoder.0.";
-}
-
-/* The name of a layer's tensor "lora_A.weight" in the first block of the encoder or decoder; NULL means that the layer
- * is not a module of its own in this architecture. g_free. */
-static char *tensor_of(const TensorNames *names, const ModelConfig *config, const char *layer, bool decoder)
-{
-    const char *block = first_block(config, decoder);
     char *theirs = NULL;
-    if (block == NULL || (!config->gated && g_str_has_prefix(layer, "mlp.wi_")))
+    if (block >= (decoder ? config->n_dec : config->n_enc) || (!config->gated && g_str_has_prefix(layer, "mlp.wi_")))
         return NULL;
-    g_autofree char *ours = g_strconcat(block, layer, LORA_A, NULL);
+    g_autofree char *ours = g_strdup_printf("%s.%d.%s" LORA_A, decoder ? "decoder" : "encoder", (int)block, layer);
     tensor_name_of(names, ours, &theirs);
     if (theirs && config->gated &&
         strcmp(layer, "mlp.wi") == 0) { /* wi_0 and wi_1 of a gated model may be one module or two */
-        g_autofree char *apart = tensor_of(names, config, "mlp.wi_0", decoder);
+        g_autofree char *apart = tensor_of(names, config, "mlp.wi_0", decoder, block);
         if (apart)
             g_clear_pointer(&theirs, g_free);
     }
@@ -278,6 +271,21 @@ static bool keep_logits(const TensorNames *names, GHashTable *tensors, const Fil
     return true;
 }
 
+/* Fails for an adapter without a tensor of the first blocks. */
+static bool refuse_targets(const TensorNames *names, GHashTable *tensors, const ModelConfig *config, GError **error)
+{
+    for (int64_t block = 1; block < MAX(config->n_enc, config->n_dec); block++)
+        for (int i = 0; i < 2 * LORA_LAYERS; i++) {
+            g_autofree char *theirs = tensor_of(names, config, lora_layers[i / 2].name, i % 2, block);
+            if (theirs && g_hash_table_contains(tensors, theirs))
+                return fail_user(error,
+                                 "target_modules chooses adapters of some blocks only (%s, but none of the first "
+                                 "block): loam adapts a layer in all blocks",
+                                 theirs);
+        }
+    return fail_user(error, "the adapter has no tensor lora_A.weight of a linear layer that loam adapts");
+}
+
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error)
 {
@@ -302,7 +310,7 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
         return false;
     for (int i = 0; i < LORA_LAYERS; i++)
         for (int decoder = 0; decoder < 2; decoder++) {
-            g_autofree char *theirs = tensor_of(names, config, lora_layers[i].name, decoder);
+            g_autofree char *theirs = tensor_of(names, config, lora_layers[i].name, decoder, 0);
             if (theirs && g_hash_table_contains(tensors, theirs)) {
                 append_name(targets, lora_layers[i].name);
                 break;
@@ -310,8 +318,7 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
         }
     config->lora = adapter->lora;
     config->lora.targets = (char *)(uintptr_t)g_intern_string(targets->str);
-    return targets->len > 0 || fail_user(error, "the adapter has no tensor lora_A.weight of a linear layer that loam "
-                                                "adapts");
+    return targets->len > 0 || refuse_targets(names, tensors, config, error);
 }
 
 /* ---- lora.targets ---- */
@@ -329,7 +336,7 @@ static bool takes(const char *target, const TensorNames *names, const ModelConfi
 {
     bool found = false;
     for (int decoder = 0; decoder < 2; decoder++) {
-        g_autofree char *theirs = tensor_of(names, config, layer, decoder);
+        g_autofree char *theirs = tensor_of(names, config, layer, decoder, 0);
         if (theirs == NULL)
             continue;
         theirs[strlen(theirs) - strlen(".lora_A.weight")] = '\0';
