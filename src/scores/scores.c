@@ -106,7 +106,8 @@ bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in
     ScoreStats stats = { .kind = kind, .options = options, .n = in->n, .width = kind->width };
     if (!check_input(kind, in, error))
         return false;
-    g_autofree double *at = stats.at = g_new0(double, (gsize)(in->n * stats.width));
+    g_autofree double *at = g_new0(double, (gsize)(in->n * stats.width));
+    stats.at = at;
     if (!kind->measure(&stats, in, error))
         return false;
     double values[SCORE_MAX_VALUES];
