@@ -24,14 +24,15 @@ target_include_directories(loam_fuzzed PUBLIC src)
 target_compile_options(loam_fuzzed PRIVATE -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link ${fuzz_sanitizers})
 target_link_libraries(loam_fuzzed PUBLIC ${fuzzed_libraries} PkgConfig::GLIB m)
 
-# As a test each runs briefly and reproducibly, with the words of tests/fuzz/dictionaries/NAME; tests/tools/long_fuzz.sh
-# gives each a million runs. libFuzzer's own exit status of a crash, 77, would count as skipped. By hand: fuzz_NAME CORPUS_FOLDER tests/fuzz/seeds/NAME.
 file(GLOB configs CONFIGURE_DEPENDS tests/parity/*/config.json)
 foreach(config ${configs}) # seeds of every architecture
   get_filename_component(folder ${config} DIRECTORY)
   get_filename_component(model ${folder} NAME)
   configure_file(${config} ${CMAKE_BINARY_DIR}/fuzz/hf_config/${model} COPYONLY)
 endforeach()
+
+# As a test each runs briefly and reproducibly, with the words of tests/fuzz/dictionaries/NAME; tests/tools/long_fuzz.sh
+# gives each a million runs. libFuzzer's own exit status of a crash, 77, would count as skipped. By hand: fuzz_NAME CORPUS_FOLDER tests/fuzz/seeds/NAME.
 file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source ${sources})
   get_filename_component(program ${source} NAME_WE)
