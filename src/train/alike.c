@@ -146,8 +146,7 @@ enum {
 static bool is_of_model(const char *name)
 {
     return g_str_has_suffix(name, ".safetensors") || g_str_has_suffix(name, ".bin") ||
-           strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0 ||
-           strcmp(name, "state.json") == 0;
+           strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0;
 }
 
 static GPtrArray *list_files(const char *folder)
@@ -180,20 +179,22 @@ static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
     return value;
 }
 
-static bool take_folder(G_GNUC_UNUSED const char *folder, G_GNUC_UNUSED void *context, G_GNUC_UNUSED GError **error)
+static bool verify_folder(const char *folder, G_GNUC_UNUSED void *context, GError **error)
 {
-    return true;
+    return checkpoint_verify(folder, error);
 }
 
-/* A hash of the model that PATH names (model_path.h): of the names and all bytes of its files of weights and of its
- * configuration, which takes as long as reading them. The tokenizer is left out. 0 means that there is no model. */
+/* A hash of the model that PATH names (model_path.h), which takes as long as reading it: of a folder of Hugging Face
+ * the names and all bytes of its files of weights and of its configuration, without the tokenizer; of a checkpoint, the
+ * newest one that is whole, its state.json, which has the checksums of its files. 0 means that there is no model. */
 static uint64_t hash_init(const void *path)
 {
-    g_autofree char *folder = hf_is_folder(path) ? g_strdup(path) : checkpoint_open(path, take_folder, NULL, NULL);
-    g_autoptr(GPtrArray) names = folder ? list_files(folder) : g_ptr_array_new();
-    uint64_t hash = 0;
+    const bool hf = hf_is_folder(path);
+    g_autofree char *folder = hf ? NULL : checkpoint_open(path, verify_folder, NULL, NULL);
+    g_autoptr(GPtrArray) names = hf ? list_files(path) : g_ptr_array_new();
+    uint64_t hash = folder ? hash_file(folder, "state.json", 0) : 0;
     for (guint i = 0; i < names->len; i++)
-        hash = hash_file(folder, names->pdata[i], hash);
+        hash = hash_file(path, names->pdata[i], hash);
     return hash;
 }
 

@@ -40,14 +40,27 @@ for ranks in 1 2; do
     "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
 done
 
-# A save that finds the folder gone, at its start or later, says only that the run ends.
-for case in save:2 fsync:9 'fsync:10 train.save_async=true'; do
-    read -r point async <<<"$case"
-    run=$work/save-$point
-    LOAM_FAULT=$point:STOP "$loam" train "$work/config.yaml" run.dir="$run" train.length=9 train.save_every=3 $async 2>"$work/log" &
+stop_at() { # stop_at POINT OPTION…: a run that stops itself there
+    LOAM_FAULT=$1:STOP "$loam" train "$work/config.yaml" run.dir="$run" train.length=9 train.save_every=3 "${@:2}" 2>"$work/log" &
     pid=$!
     until_true grep -q '^State:.*stopped' "/proc/$pid/status"
-    [ "$point" = save:2 ] || [ "$(ls -d "$run"/checkpoints/tmp-*)" ] || fail "$point is not within a save: $(ls "$run/checkpoints")"
+}
+stop_within_save() { # stop_within_save OPTION…: before one of its fsyncs; which one that is depends on the other threads
+    local n
+    for n in $(seq 8 30); do
+        stop_at "fsync:$n" "$@"
+        compgen -G "$run/checkpoints/tmp-*" >/dev/null && return
+        kill -KILL "$pid"
+        wait "$pid" || true
+        rm -rf "$run"
+    done
+    fail "no fsync is within a save"
+}
+
+# A save that finds the folder gone, at its start or later, says only that the run ends.
+for case in 'stop_at save:2' 'stop_within_save' 'stop_within_save train.save_async=true'; do
+    run=$work/save-${case##* }
+    $case
     mv "$run" "$run-moved"
     kill -CONT "$pid"
     ends "run.dir $run is no longer the folder that this run trains in"
