@@ -142,7 +142,7 @@ task "classes" classes "$labels data.input_length=256" model.preset=bert-tiny "$
 compare "classes" 'train.batch=8 examples' 'train.length=3 epochs' 'train.eval_every=1 epoch'
 task "classes, adapters" classes "optim.lr=5e-4 optim.weight_decay=0" model.preset=bert-tiny lora.rank=4 "${classes[@]}"
 task "answers" answers "$labels data.input_length=384" model.preset=bert-tiny 'task.second={second}' task.answers=answers
-task "choices" choices "$labels data.input_length=512" model.preset=bert-tiny 'task.choices={first},{second}' "${classes[@]}"
+task "choices" choices "$labels data.input_length=512" model.preset=bert-tiny task.choices=first,second "${classes[@]}"
 says lora.md 'the optimizer is AdamW at 5e-4 without weight decay'
 says lora.md '`lora.alpha` (`lora_alpha`): default 8'
 says defaults.md '| `data.input_length`, `data.target_length` | those of `task.name` ([task](task.md)), else 512 and 128; a GPT'
