@@ -267,7 +267,7 @@ static bool replace(const Step *step, const MappedText *from, MappedText *out, G
     return true;
 }
 
-/* Applies a step. False, with an error, if a regular expression exceeds its limits. */
+/* Applies a step. False, with an error, if a regular expression exceeds its limits, or a map makes what is no text. */
 static bool normalize_step(const Step *step, MappedText *text, bool *starts_text, GError **error)
 {
     if (step->type != STEP_MAP && text->text->len == 0)
@@ -276,6 +276,8 @@ static bool normalize_step(const Step *step, MappedText *text, bool *starts_text
     bool good = true;
     if (step->type == STEP_MAP) {
         apply_map(step, text, &out);
+        good = g_utf8_validate_len(out.text->str, out.text->len, NULL) ||
+               fail_user(error, "the normalizer's precompiled_charsmap cuts characters of this text");
     } else if (step->type == STEP_FORM) {
         apply_form(step, text, &out);
     } else if (step->type == STEP_LOWER || step->type == STEP_ACCENTS) {
