@@ -4,6 +4,8 @@
 #include "format/safetensors.h"
 #include "run/checkpoint/format.h"
 
+#include <errno.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
 struct Snapshot {
@@ -152,11 +154,22 @@ static bool write_folder(const char *folder, const Snapshot *snapshot, GError **
     return comm_rank(ranks) > 0 || (write_state(folder, snapshot, files, error) && io_sync_directory(folder, error));
 }
 
+/* As io_make_folder_beside, but the folder above the parent must exist: a run that was moved is not made again. */
+static char *make_beside(const char *folder, GError **error)
+{
+    g_autofree char *parent = g_path_get_dirname(folder);
+    if (g_mkdir(parent, 0777) != 0 && errno != EEXIST) {
+        fail_errno(error, "creating folder", parent);
+        return NULL;
+    }
+    return io_make_folder_beside(folder, error);
+}
+
 /* Rank 0 creates a temporary folder beside the final one and sends its name to the other ranks. g_free. */
 static char *make_folder(Comm *ranks, const char *folder, GError **error)
 {
     char own[4096] = "";
-    g_autofree char *fresh = comm_rank(ranks) == 0 ? io_make_folder_beside(folder, error) : NULL;
+    g_autofree char *fresh = comm_rank(ranks) == 0 ? make_beside(folder, error) : NULL;
     if (!comm_agree(ranks, fresh || comm_rank(ranks) > 0, error))
         return NULL;
     if (comm_size(ranks) == 1)
