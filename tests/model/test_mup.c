@@ -3,7 +3,7 @@
 #include "difference.h"
 #include "kind_model.h"
 #include "model/params/params.h"
-#include "param/optim.h"
+#include "param/optim_defaults.h"
 
 enum { BASE = 16 };
 
@@ -85,20 +85,7 @@ static double loss_drop(void (*shape)(ModelConfig *), int64_t width, int64_t mup
     Model *model = model_open(dev, &config, true, NULL);
     ParamStore *params = model_params(model);
     params_init(params, 7);
-    const OptimConfig settings = { .name = (int)optimizer,
-                                   .beta1 = -1,
-                                   .beta2 = -1,
-                                   .eps = -1,
-                                   .eps1 = 1e-30,
-                                   .eps2 = 1e-3,
-                                   .clip_threshold = 1,
-                                   .decay_rate = 0.8,
-                                   .scale_parameter = true,
-                                   .factored = true,
-                                   .min_dim_factored = 128,
-                                   .momentum = 0.95,
-                                   .matrix_lr = 1,
-                                   .muon_scale = MUON_MATCH_RMS_ADAMW };
+    const OptimConfig settings = optim_defaults(optimizer);
     Optimizer *opt = optimizer_open(params, &settings, NULL);
     Batch *batch = kind_batch(&config, TINY_SAMPLES, true);
     ModelLoss loss = kind_loss(batch);
@@ -129,7 +116,7 @@ static void updates_do_the_same_at_every_width(void)
                 g_error("shape %zu, optimizer %d: the loss falls by %g and %g", s, (int)optimizer, narrow, wide);
         }
         if (shapes[s] == untied_gpt2)
-            continue; /* its logits begin near zero at any width */
+            continue; /* six plain updates differ by 8 % between these widths: too little to tell µP by */
         const double plain = loss_drop(shapes[s], 2 * BASE, 0, OPTIM_ADAMW),
                      plain_wide = loss_drop(shapes[s], 16 * BASE, 0, OPTIM_ADAMW);
         g_assert_cmpfloat(fabs(plain_wide / plain - 1), >, 0.4);
